@@ -1,16 +1,21 @@
-//! Files that are made from the code: the JSON schemas, the documented template of a loop file, the plugin and its marketplace.
+//! Files that are made from the code: the JSON schemas, the documented template of a loop file, the plugin and its marketplace, and the tables of agents in
+//! pages that are otherwise written by hand.
 
 use std::{fs, path::PathBuf};
 
 use ralph_core::{config, journal::Record, loops, report::Report};
-use ralph_engine::{hosts::claude::plugin, run::events::Line, view::status::Standing};
+use ralph_engine::{
+    hosts::{abilities, claude::plugin},
+    run::events::Line,
+    view::status::Standing,
+};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
 use similar::TextDiff;
 
 use crate::{Result, Verdict, cargo};
 
-/// Write the generated files: schemas/*.schema.json, docs/ralph-loop.template.md, plugin/, .claude-plugin/
+/// Write the generated files: schemas/*.schema.json, docs/ralph-loop.template.md, plugin/, .claude-plugin/, and the tables of agents
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Change nothing; fail if a file is not what it would be
@@ -55,8 +60,19 @@ fn artefacts() -> Result<Vec<(String, String)>> {
         ("schemas/report.schema.json".to_owned(), pretty(report)?),
         ("schemas/ralph.schema.json".to_owned(), pretty(config::schema())?),
         ("docs/ralph-loop.template.md".to_owned(), loops::template()),
+        ("docs/hosts.md".to_owned(), with_part("docs/hosts.md", &abilities::table())?),
+        ("README.md".to_owned(), with_part("README.md", &abilities::short_table())?),
     ]);
     Ok(files)
+}
+
+/// A page that a person writes, with its generated part.
+fn with_part(name: &str, part: &str) -> Result<String> {
+    const MARKS: (&str, &str) = ("<!-- agents: made by `cargo xtask generate` -->\n", "<!-- end of agents -->\n");
+    let page = fs::read_to_string(path(name))?;
+    let parts = page.split_once(MARKS.0).and_then(|(before, rest)| Some((before, rest.split_once(MARKS.1)?.1)));
+    let (before, after) = parts.ok_or_else(|| format!("{name} has no place for the table of agents"))?;
+    Ok(format!("{before}{}{part}{}{after}", MARKS.0, MARKS.1))
 }
 
 /// What is written, not what could be read.

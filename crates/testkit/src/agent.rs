@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::client::{Permit, install_once, runs, sealed_program};
+use crate::client::{Permit, Tui, install_once, runs, sealed_program};
 use crate::model_server::{ModelServer, Reply};
 use crate::process::{Output, run_bounded};
 use crate::project::Project;
+use crate::pty::Pty;
 use crate::skip::Skip;
 
 /// For the clients that are scripts: one that is new enough for all of them.
@@ -49,7 +50,7 @@ impl std::fmt::Debug for Agent {
     }
 }
 
-static AGENTS: [Agent; 6] = [
+static AGENTS: [Agent; 7] = [
     Agent {
         name: "codex",
         version: "0.166.0",
@@ -161,6 +162,25 @@ static AGENTS: [Agent; 6] = [
         },
         shell: |command| ("run_terminal_command", json!({"command": command, "description": "run it"})),
     },
+    Agent {
+        name: "opencode",
+        version: "1.18.33",
+        package: "opencode-ai",
+        start: &["node_modules/opencode-linux-x64/bin/opencode"],
+        unpack: None,
+        args: &["run", "--auto"],
+        vars: |_| vec![("OPENCODE_DISABLE_AUTOUPDATE", "1".to_owned()), ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned())],
+        files: |url| {
+            let limit = json!({"context": 100_000, "output": 8_000});
+            let models = json!({MODEL: {"name": MODEL, "tool_call": true, "limit": limit}});
+            let options = json!({"baseURL": format!("{url}/v1"), "apiKey": KEY});
+            let provider = json!({"npm": "@ai-sdk/openai-compatible", "name": "Fake", "options": options, "models": models});
+            let settings =
+                json!({"model": format!("fake/{MODEL}"), "autoupdate": false, "share": "disabled", "provider": {"fake": provider}});
+            vec![(".config/opencode/opencode.json", settings.to_string())]
+        },
+        shell: |command| ("bash", json!({"command": command, "description": "run it"})),
+    },
 ];
 
 impl Agent {
@@ -243,10 +263,25 @@ impl InstalledAgent {
 
     /// One session without a screen, to its end.
     pub fn run(&self, project: &Project, server: &ModelServer, prompt: &str) -> Output {
+        let mut command = self.command(project);
+        command.args(self.agent.args).arg(prompt).envs((self.agent.vars)(&server.base_url()));
+        run_bounded(&mut command, b"", Duration::from_mins(3))
+    }
+
+    /// The client on its screen; it shows `ready` when it takes a prompt.
+    pub fn screen(&self, project: &Project, server: &ModelServer, ready: &str) -> Tui {
+        let mut command = self.command(project);
+        command.envs((self.agent.vars)(&server.base_url()));
+        let tui = Tui { pty: Pty::spawn(command, 40, 120) };
+        tui.expect_text(ready, Duration::from_mins(3));
+        tui
+    }
+
+    /// The client in the project, without arguments, and without a model.
+    pub fn command(&self, project: &Project) -> Command {
         let command = self.agent.command(&self.folder);
         let mut sealed = project.command(command.get_program());
-        sealed.args(command.get_args()).args(self.agent.args).arg(prompt);
-        sealed.env("TERM", "xterm-256color").envs((self.agent.vars)(&server.base_url()));
-        run_bounded(&mut sealed, b"", Duration::from_mins(3))
+        sealed.args(command.get_args()).env("TERM", "xterm-256color");
+        sealed
     }
 }

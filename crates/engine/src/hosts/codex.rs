@@ -1,14 +1,18 @@
 //! Codex. Its hooks run in a process that all of its sessions share and that outlives its screen, so a process id says nothing about a session.
 
+use std::path::Path;
+
 use ralph_core::judge::session_outcome::Tokens;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     Kind,
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{Answers, Context, Fields, Form, Host, Instead, Message, Registration, Signature},
+    host::{Answers, Clear, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch, Typed, Unit},
 };
+
+use crate::{hosts::claude::registration::CommandLine, sys::digest};
 
 const HEADLESS: Headless = Headless {
     program: "codex",
@@ -70,24 +74,69 @@ pub(super) const HOST: Host = Host {
     message: Message::Event,
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
     command_mark: '$',
-    announces_clear: false,
+    typed: Typed::Everywhere,
+    clear: Clear::Untold,
     reports_typed: false,
     cap: None,
     registration: Some(Registration {
         folder: ".codex",
-        moved_by: Some("CODEX_HOME"),
+        moved_by: Some(("CODEX_HOME", "")),
         file: "hooks.json",
         form: Form::Settings,
-        in_milliseconds: false,
+        unit: Unit::Seconds,
         events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "Interrupt"],
         hasty_events: &["SessionEnd", "Interrupt"],
         // What a person types after `$ralph-loop` reaches the hook as it is, whether or not there is such a skill.
         commands: None,
         consent: Some("Codex runs new hooks only after you have reviewed them: it asks when it is started next"),
+        review: Some(("config.toml", unreviewed)),
+        switches: &[Switch { file: "config.toml", keys: &["features", "hooks"], off: Off::Is(false) }],
+        status_line: None,
     }),
 };
 
 /// Whether an id is a UUID of version 7, which begins with the time.
 fn is_version_7(id: Option<&str>) -> bool {
     id.is_some_and(|id| id.len() == 36 && id.as_bytes()[14] == b'7')
+}
+
+/// The events of ralph's hooks that Codex does not run yet: it keeps a hash of each hook that its user has trusted, by its place in the file.
+fn unreviewed(file: &Path, hooks: &Value, config: &Value) -> Vec<String> {
+    let state = config.get("hooks").and_then(|hooks| hooks.get("state"));
+    let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let trusted = |place: &str| {
+        [file, &real].into_iter().find_map(|file| state?.get(format!("{}:{place}", file.display()))?.get("trusted_hash")?.as_str())
+    };
+    let mut events = Vec::new();
+    for (event, groups) in hooks.get("hooks").and_then(Value::as_object).into_iter().flatten() {
+        let entries = groups.as_array().into_iter().flatten().enumerate().flat_map(|(group, hooks)| {
+            hooks.get("hooks").and_then(Value::as_array).into_iter().flatten().enumerate().map(move |(n, entry)| (group, n, entry))
+        });
+        let mut own = entries.filter(|(_, _, entry)| CommandLine::of(entry).is_some_and(|line| line.is_ralphs()));
+        let name = snake(event);
+        let is_open =
+            |(group, n, entry): (usize, usize, &Value)| trusted(&format!("{name}:{group}:{n}")) != Some(hash(&name, entry).as_str());
+        if own.any(is_open) {
+            events.push(event.clone());
+        }
+    }
+    events
+}
+
+/// Codex's own name for what was trusted (measured with 0.166.0): a hash of the entry with its defaults, its keys sorted.
+fn hash(event: &str, entry: &Value) -> String {
+    let hook = json!({"async": false, "command": entry["command"], "timeout": entry["timeout"], "type": "command"});
+    format!("sha256:{}", digest::of(json!({"event_name": event, "hooks": [hook]}).to_string().as_bytes()))
+}
+
+/// `SessionStart` as `session_start`.
+fn snake(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
 }

@@ -1,13 +1,18 @@
 //! Copilot CLI. It calls its hook before the transcript has the message that the stop is about.
 
 use ralph_core::{judge::session_outcome::Tokens, text::time::Millis};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{Answers, Cap, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature},
+    host::{Answers, Cap, Clear, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature, Typed, Unit},
 };
+
+use crate::sys::{env, files};
+
+/// So much of the end of a session's file is read for what it used.
+const MOST_READ: u64 = 16 << 20;
 
 const HEADLESS: Headless = Headless {
     program: "copilot",
@@ -71,10 +76,6 @@ fn used(session: &str) -> Option<Vec<Says>> {
     }
     Some(all)
 }
-use crate::sys::{env, files};
-
-/// So much of the end of a session's file is read for what it used.
-const MOST_READ: u64 = 16 << 20;
 
 pub(super) const HOST: Host = Host {
     name: "copilot",
@@ -83,10 +84,11 @@ pub(super) const HOST: Host = Host {
     signature: Signature { fields: &["stop_reason"], variable: Some("COPILOT_CLI"), ..Signature::NONE },
     events: &[],
     fields: Fields::CLAUDE,
-    message: Message::Transcript { line, lags: true },
+    message: Message::Transcript { line, written, lags: true },
     answers: Answers { context: Context::Flat, instead: Instead::Block, shows_line: false, escapes: false },
     command_mark: '/',
-    announces_clear: true,
+    typed: Typed::WithoutScreen,
+    clear: Clear::NotSeen,
     reports_typed: false,
     cap: Some(Cap { honours: 8, variable: None }),
     registration: Some(Registration {
@@ -94,11 +96,14 @@ pub(super) const HOST: Host = Host {
         moved_by: None,
         file: "hooks/ralph.json",
         form: Form::OwnFlat,
-        in_milliseconds: false,
+        unit: Unit::Seconds,
         events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd"],
         hasty_events: &[],
         commands: None,
         consent: None,
+        review: None,
+        switches: &[],
+        status_line: Some(("settings.json", r#""statusLine": { "type": "command", "command": "ralph statusline" }"#)),
     }),
 };
 
@@ -110,4 +115,8 @@ fn line(line: &Value) -> Line {
         Some("hook.start") if data["hookType"] == "agentStop" => Line::StopHook(data["input"]["timestamp"].as_i64().unwrap_or(Millis::MIN)),
         _ => Line::Other,
     }
+}
+
+fn written(said: &str) -> Value {
+    json!({"type": "assistant.message", "data": {"content": said}})
 }

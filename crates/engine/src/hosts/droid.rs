@@ -1,11 +1,13 @@
 //! Droid. Its event names the message that the stop is about, and the transcript has its words.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{Answers, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature},
+    host::{
+        Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Off, Registration, Signature, Switch, Typed, Unit,
+    },
 };
 
 const HEADLESS: Headless = Headless {
@@ -47,10 +49,11 @@ pub(super) const HOST: Host = Host {
     signature: Signature { fields: &["tool_execution_count", "message_id"], variable: Some("FACTORY_PROJECT_DIR"), ..Signature::NONE },
     events: &[],
     fields: Fields { turn: "", ..Fields::CLAUDE },
-    message: Message::Transcript { line, lags: false },
+    message: Message::Transcript { line, written, lags: false },
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: false },
     command_mark: '/',
-    announces_clear: true,
+    typed: Typed::NotTried,
+    clear: Clear::NotSeen,
     reports_typed: false,
     cap: None,
     registration: Some(Registration {
@@ -58,11 +61,14 @@ pub(super) const HOST: Host = Host {
         moved_by: None,
         file: "settings.json",
         form: Form::Settings,
-        in_milliseconds: false,
+        unit: Unit::Seconds,
         events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd"],
         hasty_events: &[],
         commands: Some(("commands", CommandForm::Markdown("$ARGUMENTS"))),
         consent: None,
+        review: None,
+        switches: &[Switch { file: "settings.json", keys: &["hooks", "hooksDisabled"], off: Off::Is(true) }],
+        status_line: None,
     }),
 };
 
@@ -77,4 +83,8 @@ fn line(line: &Value) -> Line {
         Some("user") if parts().any(|part| part["type"] == "text") => Line::Prompt,
         _ => Line::Other,
     }
+}
+
+fn written(said: &str) -> Value {
+    json!({"type": "message", "message": {"role": "assistant", "content": [{"type": "text", "text": said}]}})
 }

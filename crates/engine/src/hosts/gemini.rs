@@ -1,13 +1,15 @@
 //! Gemini CLI. Its event holds all that the agent said in the turn, so the last message comes from its transcript.
 
 use ralph_core::judge::session_outcome::Tokens;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     Kind,
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{Answers, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature},
+    host::{
+        Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Off, Registration, Signature, Switch, Typed, Unit,
+    },
 };
 
 const HEADLESS: Headless = Headless {
@@ -65,11 +67,12 @@ pub(super) const HOST: Host = Host {
     signature: Signature { fields: &["prompt_response"], session_in: Some("GEMINI_SESSION_ID"), ..Signature::NONE },
     events: &[("AfterAgent", Kind::Stop), ("BeforeAgent", Kind::Prompt)],
     fields: Fields::CLAUDE,
-    message: Message::Transcript { line, lags: false },
+    message: Message::Transcript { line, written, lags: false },
     // Context arrives with `&lt;` for `<` (measured with 0.61.0), and the reason of a block as it is.
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
     command_mark: '/',
-    announces_clear: true,
+    typed: Typed::Everywhere,
+    clear: Clear::Told,
     reports_typed: false,
     cap: None,
     registration: Some(Registration {
@@ -77,11 +80,17 @@ pub(super) const HOST: Host = Host {
         moved_by: None,
         file: "settings.json",
         form: Form::NamedSettings,
-        in_milliseconds: true,
+        unit: Unit::Milliseconds,
         events: &["AfterAgent", "BeforeAgent", "SessionStart", "SessionEnd"],
         hasty_events: &[],
         commands: Some(("commands", CommandForm::Toml("{{args}}"))),
         consent: None,
+        review: None,
+        switches: &[
+            Switch { file: "settings.json", keys: &["hooksConfig", "enabled"], off: Off::Is(false) },
+            Switch { file: "settings.json", keys: &["hooksConfig", "disabled"], off: Off::Lists("ralph") },
+        ],
+        status_line: None,
     }),
 };
 
@@ -94,4 +103,8 @@ fn line(line: &Value) -> Line {
         Some("user") if is_prompt() => Line::Prompt,
         _ => Line::Other,
     }
+}
+
+fn written(said: &str) -> Value {
+    json!({"type": "gemini", "content": said})
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{Answers, Cap, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature},
+    host::{Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature, Typed, Unit},
 };
 
 const HEADLESS: Headless = Headless {
@@ -65,7 +65,8 @@ pub(super) const HOST: Host = Host {
     message: Message::Event,
     answers: Answers { context: Context::Ignored, instead: Instead::Block, shows_line: true, escapes: false },
     command_mark: '/',
-    announces_clear: true,
+    typed: Typed::Everywhere,
+    clear: Clear::NotSeen,
     reports_typed: false,
     cap: Some(Cap { honours: 8, variable: None }),
     registration: Some(Registration {
@@ -73,10 +74,13 @@ pub(super) const HOST: Host = Host {
         moved_by: None,
         file: "hooks/ralph.json",
         form: Form::Own,
-        in_milliseconds: false,
+        unit: Unit::Seconds,
         events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "StopFailure"],
         hasty_events: &[],
         commands: Some(("commands", CommandForm::Markdown("$ARGUMENTS"))),
         consent: None,
+        review: None,
+        switches: &[],
+        status_line: Some(("config.toml", "[ui.status_line]\ntype = \"command\"\ncommand = \"ralph statusline\"")),
     }),
 };

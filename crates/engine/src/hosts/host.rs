@@ -2,12 +2,14 @@
 //!
 //! One constant for each agent, in its own file; code only where an agent is odd. `docs/hosts.md` shows how to add one, and its table is made of these.
 
+use std::path::Path;
+
 use ralph_core::{judge, text::time::Millis};
 use serde_json::{Map, Value};
 
 use crate::sys::env;
 
-use super::{Decode, Kind, Launch, claude, codex, copilot, droid, gemini, grok, headless::Headless, prices::Prices, qwen, slash};
+use super::{Decode, Kind, Launch, claude, codex, copilot, droid, gemini, grok, headless::Headless, opencode, prices::Prices, qwen, slash};
 
 /// An agent program.
 pub struct Host {
@@ -25,8 +27,8 @@ pub struct Host {
     pub(super) answers: Answers,
     /// The first character of a typed command.
     pub(super) command_mark: char,
-    /// The end of a session says that it was cleared, before the next one begins.
-    pub(super) announces_clear: bool,
+    pub(super) typed: Typed,
+    pub(super) clear: Clear,
     /// It reports a command that a person entered, and no other, as an event of its own.
     pub(super) reports_typed: bool,
     /// How often it lets a hook send it back in one turn.
@@ -37,14 +39,14 @@ pub struct Host {
 
 /// How an agent is told to call ralph, for its user in all projects.
 pub(crate) struct Registration {
-    /// The agent's folder in the user's home, and the variable that names another one.
+    /// The agent's folder in the user's home; or in the folder that a variable names, by that name.
     pub folder: &'static str,
-    pub moved_by: Option<&'static str>,
+    pub moved_by: Option<(&'static str, &'static str)>,
     /// The file in there.
     pub file: &'static str,
     pub form: Form,
-    /// Its limits are in milliseconds, not in seconds.
-    pub in_milliseconds: bool,
+    /// How it counts the time that it gives a hook.
+    pub unit: Unit,
     /// The stop comes first.
     pub events: &'static [&'static str],
     /// Those that it gives no more than [`Registration::AT_MOST`].
@@ -53,6 +55,53 @@ pub(crate) struct Registration {
     pub commands: Option<(&'static str, CommandForm)>,
     /// What its user has to do besides.
     pub consent: Option<&'static str>,
+    /// It runs a hook only after its user has reviewed it: the file that says so, and the events whose hooks wait for that.
+    pub review: Option<(&'static str, Unreviewed)>,
+    /// Settings that switch its hooks off.
+    pub switches: &'static [Switch],
+    /// The file that gives it a status line, and the lines for that.
+    pub status_line: Option<(&'static str, &'static str)>,
+}
+
+/// From the path of the file that registers hooks, that file, and the one that tells what was reviewed.
+pub(crate) type Unreviewed = fn(&Path, &Value, &Value) -> Vec<String>;
+
+/// A setting that switches hooks off.
+pub(crate) struct Switch {
+    /// In the agent's folder: JSON, or TOML by its ending.
+    pub file: &'static str,
+    pub keys: &'static [&'static str],
+    pub off: Off,
+}
+
+/// The value that does it.
+pub(crate) enum Off {
+    Is(bool),
+    /// A list of names that has ralph's.
+    Lists(&'static str),
+}
+
+/// How an agent counts the time that it gives a hook.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Seconds,
+    Milliseconds,
+    /// Fewer than 1000 are seconds.
+    MillisecondsFrom1000,
+}
+
+impl Unit {
+    pub(crate) fn of_seconds(self, seconds: u64) -> u64 {
+        if self == Unit::Seconds { seconds } else { seconds * 1_000 }
+    }
+
+    pub(crate) fn in_seconds(self, value: f64) -> f64 {
+        match self {
+            Unit::Seconds => value,
+            Unit::MillisecondsFrom1000 if value < 1_000.0 => value,
+            Unit::Milliseconds | Unit::MillisecondsFrom1000 => value / 1_000.0,
+        }
+    }
 }
 
 impl Registration {
@@ -71,6 +120,17 @@ pub(crate) enum Form {
     Own,
     /// A file of ralph's own, a flat list for each event.
     OwnFlat,
+    /// A program of ralph's own, in JavaScript, which calls the hook with the words that it has in the line [`Form::HOOK`].
+    Plugin(&'static str),
+}
+
+impl Form {
+    pub(crate) const HOOK: &'static str = "const HOOK = ";
+
+    /// The whole file is ralph's own.
+    pub(crate) fn is_own(self) -> bool {
+        matches!(self, Form::Own | Form::OwnFlat | Form::Plugin(_))
+    }
 }
 
 /// The form of a command's file; what a person typed after it takes the place of a mark.
@@ -127,7 +187,8 @@ pub(super) enum Message {
     /// In the event.
     Event,
     /// In its transcript: the meaning of each line. `lags`: the lines of a stop come after its hook was called, up to one that says so.
-    Transcript { line: fn(&Value) -> Line, lags: bool },
+    /// `written`: the line that holds such words.
+    Transcript { line: fn(&Value) -> Line, written: fn(&str) -> Value, lags: bool },
 }
 
 /// One line of a transcript.
@@ -171,6 +232,26 @@ pub(super) enum Instead {
     Block,
 }
 
+/// Where a typed command reaches the hook as it was typed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Typed {
+    Everywhere,
+    /// On its screen the hook sees only what the agent makes of it.
+    WithoutScreen,
+    NotTried,
+}
+
+/// How a session that is cleared shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clear {
+    /// Its end says so, before the next one begins.
+    Told,
+    /// Only the beginning of the next one does.
+    Untold,
+    /// Not at all, or it was not tried.
+    NotSeen,
+}
+
 /// A cap on stops in a row that are sent back.
 #[derive(Clone, Copy)]
 pub(super) struct Cap {
@@ -181,7 +262,8 @@ pub(super) struct Cap {
 }
 
 /// Every agent whose hooks ralph answers, the first one first.
-pub const ALL: [&Host; 7] = [&claude::HOST, &codex::HOST, &gemini::HOST, &copilot::HOST, &qwen::HOST, &droid::HOST, &grok::HOST];
+pub const ALL: [&Host; 8] =
+    [&claude::HOST, &codex::HOST, &gemini::HOST, &copilot::HOST, &qwen::HOST, &droid::HOST, &grok::HOST, &opencode::HOST];
 
 impl Host {
     /// The one whose transcripts ralph reads.
@@ -225,8 +307,9 @@ impl Host {
         slash::split_at(self.command_mark, prompt)
     }
 
+    /// The end of a session says that it was cleared, before the next one begins.
     pub(crate) fn announces_clear(&self) -> bool {
-        self.announces_clear
+        self.clear != Clear::Untold
     }
 
     /// Whether every stop that is sent back counts towards the cap, and not only those without a tool call.

@@ -3,6 +3,7 @@
 //! A folder turns its agent's words into [`Event`]s, ralph's [`Answer`]s into its agent's words, and its versions into a [`Client`]. It also knows how the
 //! agent is registered with, how it is started without a person, and what its transcripts and its stream say. [`Host`] is the table of them.
 
+pub mod abilities;
 mod agent_event;
 mod agent_stream;
 mod answer;
@@ -16,6 +17,8 @@ mod grok;
 mod headless;
 mod host;
 mod invocation;
+mod made_up_stop;
+mod opencode;
 pub mod prices;
 mod printing;
 mod qwen;
@@ -35,7 +38,7 @@ pub use event::{Event, Kind, fingerprint};
 pub use headless::Headless;
 pub(crate) use headless::Launch;
 pub use host::{ALL, Host};
-pub(crate) use host::{CommandForm, Form, Registration};
+pub(crate) use host::{CommandForm, Form, Off, Registration};
 pub use invocation::{Invocation, PLUGIN, SHORT, WAIT};
 pub(crate) use signs::of_a_session;
 pub use signs::of_an_agent;

@@ -6,7 +6,9 @@ use serde_json::Value;
 use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{Answers, Cap, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature},
+    host::{
+        Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch, Typed, Unit,
+    },
 };
 
 const HEADLESS: Headless = Headless {
@@ -70,7 +72,8 @@ pub(super) const HOST: Host = Host {
     // Context arrives with `&lt;` for `<` (measured with 0.24.4), and the reason of a block as it is.
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
     command_mark: '/',
-    announces_clear: true,
+    typed: Typed::Everywhere,
+    clear: Clear::Told,
     reports_typed: true,
     cap: Some(Cap { honours: 7, variable: Some("QWEN_CODE_STOP_HOOK_BLOCK_CAP") }),
     registration: Some(Registration {
@@ -78,11 +81,13 @@ pub(super) const HOST: Host = Host {
         moved_by: None,
         file: "settings.json",
         form: Form::Settings,
-        // It takes 1000 and more for milliseconds, and fewer for seconds.
-        in_milliseconds: true,
+        unit: Unit::MillisecondsFrom1000,
         events: &["Stop", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd", "StopFailure"],
         hasty_events: &[],
         commands: Some(("commands", CommandForm::Markdown("{{args}}"))),
         consent: None,
+        review: None,
+        switches: &[Switch { file: "settings.json", keys: &["disableAllHooks"], off: Off::Is(true) }],
+        status_line: Some(("settings.json", r#""ui": { "statusLine": { "type": "command", "command": "ralph statusline" } }"#)),
     }),
 };

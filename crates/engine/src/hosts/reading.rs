@@ -108,7 +108,7 @@ impl Reader {
     /// error, at their own end, or when they believe that they run in circles.
     fn of_another(&self, mut event: Event) -> Event {
         let message = match self.host.message {
-            Message::Transcript { line, lags } if event.kind == Kind::Stop => {
+            Message::Transcript { line, lags, .. } if event.kind == Kind::Stop => {
                 let at = self.fields.get("timestamp").and_then(Value::as_str).and_then(time::parse);
                 transcript_end::last_message(&event.transcript, line, at.filter(|_| lags))
             }

@@ -16,6 +16,7 @@ use crate::{
     },
     setup::{
         Plan, Problem,
+        agent_survey::AgentSurvey,
         file_change::{self, Change},
         init::original,
         record::Records,
@@ -28,15 +29,14 @@ pub fn known() -> impl Iterator<Item = &'static Host> {
     ALL.into_iter().filter(|host| host.registration.is_some())
 }
 
-/// Those whose program is on the path, or whose folder is in the user's home.
+/// Those whose program is on the path.
 pub fn found() -> impl Iterator<Item = &'static Host> {
-    known().filter(|host| process::which(host.name).is_some() || host.folder().is_some_and(|folder| folder.is_dir()))
+    known().filter(|host| process::which(host.name).is_some())
 }
 
 /// Whether the agent is told to call ralph.
-pub fn is_registered(host: &Host) -> bool {
-    let text = host.file().and_then(|file| file_change::read(&file).ok().flatten());
-    text.is_some_and(|text| text.contains(&format!("hook {} ", host.name)))
+pub fn is_registered(host: &'static Host) -> bool {
+    AgentSurvey::take(host, None).is_some_and(|survey| survey.own().next().is_some())
 }
 
 /// What a person has to do besides.
@@ -59,6 +59,7 @@ pub fn plan(host: &Host, command: &str, records: &Records) -> Result<Plan, Probl
             (settings.to_text(), original(&file, records, before.as_deref())?)
         }
         Form::Own | Form::OwnFlat => (own_file(registration.form, groups), None),
+        Form::Plugin(text) => (plugin(text, command, host.name), None),
     };
     plan.changes.extend(Change::to(&file, before, after, original));
     let Some((place, form)) = registration.commands else { return Ok(plan) };
@@ -82,8 +83,7 @@ pub(super) fn back(records: &Records) -> Result<Vec<Change>, Problem> {
         let (Some(registration), Some(folder)) = (&host.registration, host.folder()) else { continue };
         let file = folder.join(registration.file);
         if let Some(now) = file_change::read_settled(&file)?.filter(|_| is_registered(host)) {
-            let is_own = matches!(registration.form, Form::Own | Form::OwnFlat);
-            let after = if is_own { None } else { original(&file, records, Some(&now))? };
+            let after = if registration.form.is_own() { None } else { original(&file, records, Some(&now))? };
             changes.extend(Change::back(&file, now, after));
         }
         let Some((place, form)) = registration.commands else { continue };
@@ -100,14 +100,17 @@ pub(super) fn back(records: &Records) -> Result<Vec<Change>, Problem> {
 
 impl Host {
     /// The agent's folder in the user's home.
-    fn folder(&self) -> Option<PathBuf> {
+    pub(super) fn folder(&self) -> Option<PathBuf> {
         let registration = self.registration.as_ref()?;
-        let moved = registration.moved_by.and_then(env::os).map(PathBuf::from).filter(|path| path.is_absolute());
+        let moved = registration.moved_by.and_then(|(variable, name)| Some((PathBuf::from(env::os(variable)?), name)));
+        let moved = moved.filter(|(path, _)| path.is_absolute()).map(|(path, name)| if name.is_empty() { path } else { path.join(name) });
         moved.or_else(|| Some(env::home()?.join(registration.folder)))
     }
 
-    fn file(&self) -> Option<PathBuf> {
-        Some(self.folder()?.join(self.registration.as_ref()?.file))
+    /// The file that gives the agent a status line, and the lines for that.
+    pub fn status_line(&self) -> Option<(PathBuf, &'static str)> {
+        let (file, lines) = self.registration.as_ref()?.status_line?;
+        Some((self.folder()?.join(file), lines))
     }
 
     /// One event's entry, in the group that the agent wants around it. All of them take a line for the shell.
@@ -118,7 +121,7 @@ impl Host {
             event if registration.hasty_events.contains(&event) => Registration::AT_MOST,
             _ => SHORT,
         };
-        let timeout = if registration.in_milliseconds { seconds * 1_000 } else { seconds };
+        let timeout = registration.unit.of_seconds(seconds);
         let limit = if is_stop { format!(" --timeout {seconds}") } else { String::new() };
         let line = format!("{} hook {}{limit} --via user", quoted(command), self.name);
         match registration.form {
@@ -128,6 +131,7 @@ impl Host {
                 json!({"matcher": "*", "hooks": [entry]})
             }
             Form::OwnFlat => json!({"type": "command", "command": line, "timeoutSec": timeout}),
+            Form::Plugin(_) => Value::Null,
         }
     }
 }
@@ -136,6 +140,13 @@ fn own_file(form: Form, groups: Vec<(&str, Value)>) -> String {
     let hooks: Map<String, Value> = groups.into_iter().map(|(event, group)| (event.to_owned(), json!([group]))).collect();
     let file = if form == Form::OwnFlat { json!({"version": 1, "hooks": hooks}) } else { json!({"hooks": hooks}) };
     format!("{file:#}\n")
+}
+
+/// A plugin that calls this program.
+fn plugin(text: &str, command: &str, name: &str) -> String {
+    let limit = LONG.to_string();
+    let words = json!([command, "hook", name, "--timeout", limit, "--via", "user"]);
+    text.replacen(&format!("{}[];", Form::HOOK), &format!("{}{words};", Form::HOOK), 1)
 }
 
 /// The name and the text of a command's file. The hook reads what was typed; these files only make the agent know the commands.

@@ -2,6 +2,7 @@
 //!
 //! A setup is first planned, as a list of changes that can be shown, and then carried out.
 
+pub mod agent_survey;
 pub mod agents;
 pub mod file_change;
 pub mod init;

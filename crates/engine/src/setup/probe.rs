@@ -13,13 +13,16 @@ use serde_json::{Value, json};
 
 use crate::{
     gates::Unwatched,
-    hosts::claude::registration::{CommandLine, calls_the_hook},
+    hosts::{
+        Host,
+        claude::registration::{CommandLine, calls_the_hook},
+    },
     ops::{Asker, start},
     setup::survey::{Origin, Registration, Survey},
     store::project::Project,
     sys::{
-        command::{Failure, Ran, Task, USUAL_OUTPUT},
-        process,
+        command::{self, Failure, Ran, Task, USUAL_OUTPUT},
+        files, process,
         temp_dir::{self, Scratch},
     },
 };
@@ -29,6 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 const SESSION: &str = "ralph-doctor";
 const PROMPT: &str = "Answer the doctor.";
+const SAID: &str = "Hello, doctor.";
 
 /// The stop was blocked, as it should be.
 #[derive(Debug)]
@@ -73,6 +77,33 @@ fn is_this_program(line: &CommandLine) -> bool {
 
 /// Sends the stop through the registered command line; see [`may_run`] first.
 pub fn fire(registration: &Registration, survey: &Survey, at: &Project) -> Result<Answered, Failed> {
+    let scratch = with_a_loop()?;
+    let event = json!({
+        "hook_event_name": "Stop", "session_id": SESSION, "cwd": scratch.path(), "stop_hook_active": false, "last_assistant_message": SAID,
+    });
+    let is_plugin = matches!(registration.origin, Origin::Plugin(_));
+    let ran = task(registration, survey, at, scratch.path(), event.to_string().into_bytes()).run();
+    ran.map_err(|e| not_run(is_plugin, &e)).and_then(|ran| judge(is_plugin, &ran)).map_err(Failed::Hook)
+}
+
+/// The same through the line that another agent has from its user's own settings, with an event of that agent's.
+pub fn fire_for(host: &Host, line: &str) -> Result<Answered, Failed> {
+    let scratch = with_a_loop()?;
+    let transcript = scratch.path().join("transcript.jsonl");
+    let (event, written) = host.made_up_stop(SESSION, scratch.path(), &transcript, SAID);
+    if let Some(text) = written {
+        files::replace_private(&transcript, text.as_bytes()).map_err(|e| Failed::NotTried(e.to_string()))?;
+    }
+    let (program, args) = command::shell(line);
+    let mut vars = quiet(scratch.path());
+    vars.push(("CLAUDE_PROJECT_DIR".into(), scratch.path().into()));
+    let input = event.to_string().into_bytes();
+    let task = Task { program, args, folder: scratch.path(), vars, hidden: Vec::new(), input, limit: PATIENCE, most_output: USUAL_OUTPUT };
+    task.run().map_err(|e| not_run(false, &e)).and_then(|ran| judge(false, &ran)).map_err(Failed::Hook)
+}
+
+/// A temporary project with a loop of the session that stops.
+fn with_a_loop() -> Result<Scratch, Failed> {
     temp_dir::remove_leftovers(PREFIX);
     let scratch = Scratch::create(PREFIX, false).map_err(|e| Failed::NotTried(e.to_string()))?;
     let project = Project::passing(scratch.path());
@@ -80,11 +111,12 @@ pub fn fire(registration: &Registration, survey: &Survey, at: &Project) -> Resul
     let request = start::Request { prompt: PROMPT.to_owned(), settings, ..Default::default() };
     let asker = Asker { session: Some(SESSION.to_owned()), ..Asker::default() };
     start::start(&project, &request, &asker, Duration::ZERO, Arc::new(Unwatched), &|| true).map_err(|e| Failed::NotTried(e.to_string()))?;
-    let event = json!({
-        "hook_event_name": "Stop", "session_id": SESSION, "cwd": scratch.path(), "stop_hook_active": false, "last_assistant_message": "Hello, doctor.",
-    });
-    let ran = task(registration, survey, at, scratch.path(), event.to_string().into_bytes()).run();
-    ran.map_err(|e| not_run(registration, &e)).and_then(|ran| judge(registration, &ran)).map_err(Failed::Hook)
+    Ok(scratch)
+}
+
+/// A made-up stop needs no page, and nothing of its project is remembered: a folder of its own is not believed.
+fn quiet(folder: &Path) -> Vec<(OsString, OsString)> {
+    vec![("RALPH_REPORT".into(), "off".into()), ("XDG_STATE_HOME".into(), folder.into())]
 }
 
 /// The command line as the client would start it: relative to the project `at`, though the stop is in `folder`.
@@ -110,22 +142,19 @@ fn task<'a>(registration: &Registration, survey: &Survey, at: &Project, folder: 
         ("CLAUDE_CODE_SESSION_ID".into(), SESSION.into()),
         ("CLAUDE_PLUGIN_ROOT".into(), root.into()),
         ("RALPH_DOCTOR_AT".into(), here.into()),
-        // A made-up stop needs no page, and nothing of its project is remembered: a folder of its own is not believed.
-        ("RALPH_REPORT".into(), "off".into()),
-        ("XDG_STATE_HOME".into(), folder.into()),
     ]);
+    vars.extend(quiet(folder));
     Task { program, args, folder, vars, hidden: Vec::new(), input, limit: PATIENCE, most_output: USUAL_OUTPUT }
 }
 
-fn not_run(registration: &Registration, failure: &Failure) -> Problem {
+fn not_run(is_plugin: bool, failure: &Failure) -> Problem {
     match failure {
         Failure::CannotStart(e) if e.kind() == io::ErrorKind::NotFound => Problem {
             what: "the program was not found".to_owned(),
-            advice: match &registration.origin {
-                Origin::Plugin(_) => {
-                    "Put `ralph` on the PATH (`cargo install --locked --path crates/ralph`), or install a plugin that brings it: `ralph init --plugin`.".to_owned()
-                }
-                _ => String::new(),
+            advice: if is_plugin {
+                "Put `ralph` on the PATH (`cargo install --locked --path crates/ralph`), or install a plugin that brings it: `ralph init --plugin`.".to_owned()
+            } else {
+                String::new()
             },
         },
         Failure::CannotStart(e) => Problem { what: format!("could not be started: {e}"), advice: String::new() },
@@ -136,7 +165,7 @@ fn not_run(registration: &Registration, failure: &Failure) -> Problem {
     }
 }
 
-fn judge(registration: &Registration, ran: &Ran) -> Result<Answered, Problem> {
+fn judge(is_plugin: bool, ran: &Ran) -> Result<Answered, Problem> {
     let answer = ran.text();
     let value: Option<Value> = serde_json::from_str(&answer).ok();
     let text = |value: &Value| {
@@ -147,7 +176,7 @@ fn judge(registration: &Registration, ran: &Ran) -> Result<Answered, Problem> {
         return Ok(Answered { took: ran.took });
     }
     let said = match (ran.code, answer.as_str(), ran.stderr.trim()) {
-        (Some(127), ..) => return Err(not_run(registration, &Failure::CannotStart(io::ErrorKind::NotFound.into()))),
+        (Some(127), ..) => return Err(not_run(is_plugin, &Failure::CannotStart(io::ErrorKind::NotFound.into()))),
         (Some(0), "", "") => "it said nothing, so the agent would have been let go".to_owned(),
         (Some(0), out, "") => format!("the answer is not one of ralph's: {}", ralph_core::text::excerpt(out, 200)),
         (code, out, err) => {

@@ -48,7 +48,7 @@ use crate::{
   ralph init --project         register for everyone who works in this project (.claude/settings.json)
   ralph init --block-cap 0     also lift the client's cap on stops that are sent back
   ralph init --deny-edits      also keep agents from editing ralph's own files (.ralph)
-  ralph init --agent codex     register with another agent: codex, gemini, copilot, qwen, droid, grok, or all
+  ralph init --agent codex     register with another agent: codex, gemini, copilot, qwen, droid, grok, opencode, or all
   ralph init --plugin          write the plugin instead, for `claude plugin marketplace add`
 
 The cap: Claude Code ends a turn, as if it had succeeded, when 8 stops in a row were sent back without any tool call between them.
@@ -87,14 +87,12 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         return plugin::write(&folder);
     }
     if !args.agent.is_empty() {
-        return agents::run(args);
+        return agents::run(project, args);
     }
     if args.dry_run {
         dry_run(project, args)
     } else if args.yes || ask::is_possible() {
-        guide::run(project, args)?;
-        agents::mention_others();
-        Ok(())
+        guide::run(project, args)
     } else {
         register_only(project, args)
     }

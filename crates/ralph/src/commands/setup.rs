@@ -54,7 +54,7 @@ fn will(change: &Change) -> String {
 }
 
 fn is_settings(change: &Change) -> bool {
-    change.path.extension().is_some_and(|ending| ending == "json")
+    change.path.extension().is_some_and(|ending| ending == "json" || ending == "js")
 }
 
 fn tell_notes(plan: &Plan) {

@@ -9,7 +9,7 @@ use ralph_engine::hosts::{
     },
 };
 
-use super::{Case, Finding};
+use super::{Case, Finding, agents};
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
     let exe = std::env::current_exe().map_or_else(|_| "an unknown place".to_owned(), |path| path.display().to_string());
@@ -35,6 +35,9 @@ fn untrusted(case: &Case) -> Option<Finding> {
 
 fn client() -> Finding {
     let Some(path) = find() else {
+        if agents::any_is_registered() {
+            return Finding::note("client", "Claude Code is not on this machine; ralph is registered with another agent");
+        }
         return Finding::warning("client", "Claude Code was not found: there is no `claude` on your PATH")
             .fix("npm install -g @anthropic-ai/claude-code");
     };

@@ -8,6 +8,7 @@ use ralph_engine::{
         SHORT,
         claude::{
             commands::COMMANDS,
+            program,
             registration::{BLOCK_CAP, CommandLine, HOOKS, Hook, REWAKES},
         },
     },
@@ -19,7 +20,7 @@ use ralph_engine::{
     sys::{env, process},
 };
 
-use super::{Case, Finding, Repair, duplicate_hooks};
+use super::{Case, Finding, Repair, agents, duplicate_hooks};
 use crate::journal_lines::quoted;
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
@@ -101,6 +102,9 @@ fn registered(case: &Case) -> Vec<Finding> {
     let ours = case.survey.ours();
     let origins = origins(&ours);
     let Some(first) = origins.first() else {
+        if agents::any_is_registered() && program::find().is_none() {
+            return vec![Finding::note("hook.registered", "the hook is not registered with Claude Code, which is not on this machine")];
+        }
         let finding = Finding::error("hook.registered", "the hook is not registered with Claude Code: no loop is held");
         return vec![registering(case, finding, usual_scope(case))];
     };

@@ -1,6 +1,7 @@
 //! Is everything in place for a loop? One file for each kind of check; every finding says what is the matter and what to do about it.
 
 mod agent;
+pub(crate) mod agents;
 mod duplicate_hooks;
 mod forge;
 mod gates;
@@ -119,10 +120,11 @@ impl Case {
 
     /// All findings, in the order in which a person would look.
     pub(crate) fn examine(&self) -> Vec<Finding> {
-        let checks: [fn(&Case) -> Vec<Finding>; 9] = [
+        let checks: [fn(&Case) -> Vec<Finding>; 10] = [
             agent::check,
             hooks::check,
             probe::check,
+            agents::check,
             permissions::check,
             loops::check,
             gates::check,

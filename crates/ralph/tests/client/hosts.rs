@@ -1,15 +1,20 @@
 //! Other agents than Claude Code, as people have them: their real clients, with the built binary as their hook, against the scripted model.
 //!
 //! One list of cases for all of them. Ids as in `spec/hosts.rs`, which has the events of each agent in every form: h1 goes on, h2 claims, h3 a stop without new
-//! words, h9 another session, and here h10, proof.
+//! words, h9 another session, and here h10, proof; h7 the doctor.
 
 #![allow(clippy::print_stderr, reason = "what ralph left on disk is the evidence of a failed test")]
 
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    process::Stdio,
+    time::Duration,
+};
 
 use crate::real::{LOOP, RALPH, files_in, value_in};
 use ralph_testkit::{Agent, InstalledAgent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const TASK: &str = "Write the answer down & prove it.";
 
@@ -141,4 +146,119 @@ fn h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone(agent: &'
     let output = bed.run("something else");
     assert!(output.success() && output.stdout.contains("Hello."), "{output:?}");
     assert_eq!((bed.codes().len(), iteration()), (1, "2".to_owned()), "its stop, and its claim, are none of the loop's");
+}
+
+/// opencode goes on by ralph's plugin, on its screen: a typed command starts the loop, its words come back until the claim, and a status needs no model.
+#[test]
+fn h3_h4_h10_a_loop_goes_on_in_opencode_by_its_plugin() {
+    const SOON: Duration = Duration::from_mins(2);
+    let agent = Agent::by_name("opencode");
+    let claim = || Reply::text("It is done.\n\n<promise>DONE</promise>");
+    let quoted = Reply::text("I will say `<promise>DONE</promise>` when it is done.");
+    let replies = [Reply::text("I have begun."), quoted, claim(), agent.runs_command("echo 42 > answer.txt"), claim(), claim()];
+    let bed = or_skip!(Bed::new(agent, ModelServer::scripted(replies)));
+    assert!(doctor(&bed.project).is_empty(), "{:?}", doctor(&bed.project));
+    let tui = bed.client.screen(&bed.project, &bed.server, "Ask anything");
+    tui.submit("/ralph-loop Write \"it\" & $HOME down --promise DONE --verify 'cat answer.txt'");
+    assert!(bed.server.wait_for_main(5, SOON), "{}", tui.screen());
+    tui.expect("the end", SOON, |_| !bed.project.exists(LOOP));
+    assert_eq!(bed.codes(), ["promise.missing", "promise.refused", "promise.unproven", "promise.accepted"]);
+    let told = bed.told();
+    let task = "Write \"it\" & $HOME down";
+    assert!(told[0].contains("<promise>DONE</promise>"), "the agent knows the terms: {told:?}");
+    let came = |text: &str| text.matches(task).count();
+    assert!(came(&told[1]) > came(&told[0]) && came(&told[2]) > came(&told[1]), "{told:?}");
+    assert!(bed.records().iter().filter(|r| r["event"]["kind"] == "stop").all(|stop| stop["state"]["host"] == "opencode"));
+    // The space closes the list of commands, so that Enter sends.
+    tui.submit("/ralph-status ");
+    tui.expect_text("No active Ralph loop", SOON);
+    assert_eq!(bed.told().len(), 5, "no model was asked");
+}
+
+/// An error costs no iteration in opencode. Esc pauses the loop at once, and what a person then types is theirs.
+#[test]
+fn h3_h7_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode() {
+    const SOON: Duration = Duration::from_mins(2);
+    let agent = Agent::by_name("opencode");
+    let script = |request: &Request| match request.index {
+        0 => Reply::text("I have begun."),
+        _ if request.all_text().contains("something else") => Reply::text("Hello."),
+        _ if !request.all_text().contains("try again") => Reply::error(401, "authentication_error", "Incorrect API key provided"),
+        _ => agent.runs_command("touch started; tail -f /dev/null"),
+    };
+    let bed = or_skip!(Bed::new(agent, ModelServer::with(script)));
+    bed.start(&[]);
+    let tui = bed.client.screen(&bed.project, &bed.server, "Ask anything");
+    tui.submit("begin");
+    tui.expect_text("Incorrect API key", SOON);
+    assert!(bed.told()[0].contains(TASK), "the new session heard of the loop that waited: {:?}", bed.told());
+    tui.submit("try again");
+    tui.expect("the second iteration", SOON, |_| bed.project.exists("started"));
+    // The first one asks whether it is meant.
+    tui.escape();
+    tui.expect_text("again to interrupt", SOON);
+    tui.escape();
+    tui.expect("a pause", SOON, |_| bed.project.read(LOOP).contains("active: false"));
+    tui.submit("something else");
+    tui.expect_text("Hello.", SOON);
+    let iteration = value_in(&bed.project.read(LOOP), "iteration");
+    assert_eq!((bed.codes(), iteration), (vec!["promise.missing".to_owned()], "2".to_owned()));
+}
+
+/// The doctor's findings about other agents, but for what is in order.
+fn doctor(project: &Project) -> Vec<Value> {
+    let output = project.run(RALPH).args(["doctor", "--json"]).output();
+    let report: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    let about_agents = |finding: &&Value| finding["id"].as_str().unwrap().starts_with("agent.") && finding["severity"] != "good";
+    report["findings"].as_array().unwrap().iter().filter(about_agents).cloned().collect()
+}
+
+/// What Codex says of its hooks: each with its key, its hash, and whether it is trusted.
+fn hooks_of_codex(client: &InstalledAgent, project: &Project) -> Vec<Value> {
+    let mut codex =
+        client.command(project).arg("app-server").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let hello = json!({"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "title": "test", "version": "1"}}});
+    let asks = json!({"id": 2, "method": "hooks/list", "params": {"cwds": [project.dir()]}});
+    let mut input = codex.stdin.take().unwrap();
+    for line in [hello, json!({"method": "initialized"}), asks] {
+        writeln!(input, "{line}").unwrap();
+    }
+    let lines = BufReader::new(codex.stdout.take().unwrap()).lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let answer = lines.into_iter().find(|line| line["id"] == 2).expect("an answer");
+    drop(input);
+    let _ = codex.kill();
+    codex.wait().unwrap();
+    answer["result"]["data"][0]["hooks"].as_array().unwrap_or_else(|| panic!("{answer}")).clone()
+}
+
+/// What waits for Codex's review is told in Codex's own terms: until its user trusts these hashes, and again after a change.
+#[test]
+fn h7_the_doctor_knows_which_hooks_codex_has_reviewed() {
+    let bed = or_skip!(Bed::new(Agent::by_name("codex"), ModelServer::scripted([])));
+    let review = || doctor(&bed.project).into_iter().filter(|finding| finding["id"] == "agent.review").count();
+    let hooks = hooks_of_codex(&bed.client, &bed.project);
+    assert!(hooks.len() == 5 && hooks.iter().all(|hook| hook["trustStatus"] == "untrusted"), "{hooks:?}");
+    assert_eq!(review(), 1);
+    // As a person does it on Codex's screen.
+    let config = bed.project.home().join(".codex/config.toml");
+    let before = fs::read_to_string(&config).unwrap();
+    let trust = hooks.iter().map(|hook| format!("\n[hooks.state.{}]\ntrusted_hash = {}\n", hook["key"], hook["currentHash"]));
+    bed.project.write(&config, before + &trust.collect::<String>());
+    assert!(hooks_of_codex(&bed.client, &bed.project).iter().all(|hook| hook["trustStatus"] == "trusted"));
+    assert_eq!(review(), 0);
+    let file = bed.project.home().join(".codex/hooks.json");
+    bed.project.write(&file, fs::read_to_string(&file).unwrap().replacen("--via user", "--via user ", 1));
+    assert_eq!(hooks_of_codex(&bed.client, &bed.project).iter().filter(|hook| hook["trustStatus"] != "trusted").count(), 1);
+    assert_eq!(review(), 1);
+}
+
+/// Gemini CLI's own command copies Claude Code's hooks into the project: there they do nothing, and the doctor says so.
+#[test]
+fn h7_the_doctor_knows_entries_that_gemini_migrated() {
+    let bed = or_skip!(Bed::new(Agent::by_name("gemini"), ModelServer::scripted([])));
+    assert!(bed.project.run(RALPH).args(["init", "--project"]).output().success());
+    let migrated = bed.client.command(&bed.project).args(["hooks", "migrate", "--from-claude"]).output().unwrap();
+    assert!(migrated.status.success() && bed.project.read(".gemini/settings.json").contains("ralph\""), "{migrated:?}");
+    let found = doctor(&bed.project);
+    assert!(found.len() == 1 && found[0]["id"] == "agent.copied", "{found:?}");
 }

@@ -11,7 +11,7 @@ const TASK: &str = "Write the answer down and prove it.";
 macro_rules! in_every_agent {
     ($($case:ident)*) => {$(
         mod $case {
-            in_every_agent!(@ $case codex gemini copilot qwen droid grok);
+            in_every_agent!(@ $case codex gemini copilot qwen droid grok opencode);
         }
     )*};
     (@ $case:ident $($agent:ident)*) => {$(

@@ -1,5 +1,6 @@
 //! `ralph doctor`: a sound set-up is called sound, every broken one is named with its cure, and looking changes nothing.
 
+mod agents;
 mod broken;
 mod client;
 mod fix;

@@ -128,3 +128,33 @@ fn eyes_3_the_statusline_comes_after_the_persons_own() {
     bed.ralph_ok(&["cancel"]);
     assert_eq!(after("printf 'a \\033[1mb\\nc\\n'", &[]), "a \x1b[1mb\nc\n", "without a loop it is as it came");
 }
+
+/// What other agents send to a status line, as it was captured from them: without the project's folder, and without Claude Code's variables.
+#[test]
+fn h4_the_status_line_of_other_agents_has_the_sessions_loop() {
+    let bed = Bed::new();
+    std::fs::create_dir_all(bed.path("src")).unwrap();
+    bed.ralph_ok(&["start", "Go", "--session", ME, "--max-iterations", "20"]);
+    bed.ralph_ok(&["start", "Go", "--session", OTHER, "--name", "other", "--max-iterations", "5"]);
+    let context = json!({"context_window_size": 128_000, "used_percentage": 0, "remaining_percentage": 100});
+    let more = [
+        ("copilot", json!({"session_name": "do", "version": "1.0.102", "remote": {"connected": false}, "ai_used": {"formatted": "0"}})),
+        ("qwen", json!({"version": "0.24.4", "git": {"branch": "master"}, "metrics": {"models": {}}})),
+        ("grok", json!({"schema_version": 1, "version": "1.0.41", "trigger": "state"})),
+    ];
+    for (agent, more) in more {
+        // They name the folder that the agent is in, which may be below the project's.
+        for folder in [bed.dir().to_owned(), bed.path("src")] {
+            let line_of = |session: &str| {
+                let mut told = more.clone();
+                told["session_id"] = session.into();
+                told["workspace"] = json!({"current_dir": folder});
+                told["context_window"] = context.clone();
+                line_with(&bed, told.to_string().as_bytes(), &[], &[("NO_COLOR", "1")]).stdout
+            };
+            assert!(line_of(ME).starts_with("ralph 1/20 · "), "{agent}: {}", line_of(ME));
+            assert!(line_of(OTHER).starts_with("ralph other 1/5 · "), "{agent}: {}", line_of(OTHER));
+            assert_eq!(line_of("5e551017-0000-4000-8000-000000000003"), "ralph: 2 loops here\n", "{agent}");
+        }
+    }
+}

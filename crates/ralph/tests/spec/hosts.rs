@@ -3,11 +3,15 @@
 //! One table of agents and one list of cases for all of them. Ids: h1 goes on, h2 claims, h3 a stop without new words, h4 strangers, h5 the agent's cap,
 //! h6 /clear, h7 an interrupt, h8 typed commands, h9 another session.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
+use ralph_testkit::pty::Pty;
 use serde_json::{Map, Value, json};
 
 use crate::common::{Answer, Bed, LOOP, PROMPT, RALPH, loop_text, now, now_ms, run};
+
+/// For what happens at once on a quiet machine.
+const SOON: Duration = Duration::from_mins(2);
 
 /// A session of version 4, and one of version 7 for the agents that make such.
 const V4: &str = "5e551017-0000-4000-8000-000000000001";
@@ -27,7 +31,7 @@ struct Agent {
     transcript: Option<fn(&str) -> Vec<Value>>,
 }
 
-const AGENTS: [Agent; 6] = [
+const AGENTS: [Agent; 7] = [
     Agent {
         name: "codex",
         session: V7,
@@ -102,6 +106,17 @@ const AGENTS: [Agent; 6] = [
         at_stop: |said| json!({"reason": "end_turn", "lastAssistantMessage": said, "backgroundTasks": []}),
         transcript: None,
     },
+    // The words of ralph's own plugin.
+    Agent {
+        name: "opencode",
+        session: "ses_e117c28b0ffeTcOJUwuQgRdrbH",
+        vars: &[],
+        stop: "Stop",
+        prompt: "UserPromptSubmit",
+        every: || json!({"opencode": "plugin"}),
+        at_stop: |said| json!({"prompt_id": "msg_1", "last_assistant_message": said}),
+        transcript: None,
+    },
 ];
 
 impl Agent {
@@ -174,6 +189,23 @@ fn h2_a_claim_that_came_back_escaped_counts_where_tags_are_escaped() {
         let bed = bed();
         agent.stops(&bed, "Done.\n\n&lt;promise&gt;DONE&lt;/promise&gt;", false);
         assert_eq!(!bed.exists(LOOP), ends, "{}", agent.name);
+    }
+}
+
+/// Grok passes nothing on. Copilot calls a new session `new`.
+#[test]
+fn h3_a_session_that_begins_hears_of_a_loop_that_waits() {
+    for agent in &AGENTS {
+        let bed = bed();
+        let source = if ["copilot", "grok"].contains(&agent.name) { "new" } else { "startup" };
+        let mut event = agent.event(&bed, "SessionStart", json!({"source": source}));
+        event.remove("turn_id");
+        let answer = agent.sends(&bed, event, agent.name);
+        let json = answer.json.clone().unwrap_or_default();
+        let context = json["hookSpecificOutput"]["additionalContext"].as_str().or(json["additionalContext"].as_str());
+        let hears = context.is_some_and(|context| context.contains(PROMPT));
+        assert_eq!(hears, agent.name != "grok", "{}: {answer:?}", agent.name);
+        assert_eq!(bed.iteration(), 1);
     }
 }
 
@@ -275,9 +307,9 @@ fn h8_typed_commands_start_and_cancel_without_a_model_call() {
         let bed = Bed::new();
         let mark = if agent.name == "codex" { '$' } else { '/' };
         let started = match agent.name {
-            "qwen" => {
+            "qwen" | "opencode" => {
                 let command = json!({"command_name": "ralph-loop", "command_args": "Fix \"it\" $HOME --promise DONE", "prompt": "x"});
-                agent.sends(&bed, agent.event(&bed, "UserPromptExpansion", command), "qwen")
+                agent.sends(&bed, agent.event(&bed, "UserPromptExpansion", command), agent.name)
             }
             _ => agent.types(&bed, &format!("{mark}ralph-loop Fix \"it\" $HOME --promise DONE")),
         };
@@ -293,14 +325,14 @@ fn h8_typed_commands_start_and_cancel_without_a_model_call() {
             agent.name
         );
         let cancelled = match agent.name {
-            "qwen" => agent.sends(
+            "qwen" | "opencode" => agent.sends(
                 &bed,
                 agent.event(
                     &bed,
                     "UserPromptExpansion",
                     json!({"command_name": "cancel-ralph", "command_args": "", "prompt_id": "s########1"}),
                 ),
-                "qwen",
+                agent.name,
             ),
             _ => agent.types(&bed, &format!("{mark}cancel-ralph")),
         };
@@ -327,7 +359,13 @@ fn h9_another_session_is_left_alone() {
     for agent in &AGENTS {
         let bed = bed();
         agent.stops(&bed, "I have begun.", false);
-        let other = if agent.session == V7 { "01a1e2ed-0c37-7510-bb73-dfe78fdd8199" } else { "5e551017-0000-4000-8000-000000000002" };
+        let other = if agent.name == "opencode" {
+            "ses_other"
+        } else if agent.session == V7 {
+            "01a1e2ed-0c37-7510-bb73-dfe78fdd8199"
+        } else {
+            "5e551017-0000-4000-8000-000000000002"
+        };
         let mut event = agent.event(&bed, agent.stop, (agent.at_stop)("<promise>DONE</promise>"));
         event.insert("session_id".to_owned(), other.into());
         let mut command = bed.command(RALPH);
@@ -394,13 +432,90 @@ fn h10_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back() {
     }
 }
 
+/// opencode's registration is a plugin: it has the line that it runs, comes back after a change, honours where opencode looks, and goes with `uninstall`.
 #[test]
-fn h10_init_all_asks_for_an_agent_that_is_there() {
+fn h4_the_plugin_of_opencode_comes_and_goes() {
+    for moved in [false, true] {
+        let bed = Bed::new();
+        let config = if moved { bed.home().join("elsewhere") } else { bed.home().join(".config") };
+        let ralph = |args: &[&str]| {
+            let mut command = bed.command(RALPH);
+            command.args(args);
+            if moved {
+                command.env("XDG_CONFIG_HOME", &config);
+            }
+            let out = run(&mut command, b"");
+            assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{}", out.stdout);
+            out.stdout
+        };
+        let file = config.join("opencode/plugin/ralph.js");
+        let said = ralph(&["init", "--agent", "opencode"]);
+        assert!(said.contains("will write  ") && said.contains("opencode/plugin/ralph.js") && said.contains("6 commands in"), "{said}");
+        assert!(said.contains("Checked: a made-up stop of opencode"), "{said}");
+        let text = fs::read_to_string(&file).unwrap();
+        let words = text.lines().find_map(|line| line.strip_prefix("const HOOK = ")?.strip_suffix(';')).unwrap();
+        let words: Vec<String> = serde_json::from_str(words).unwrap();
+        assert_eq!(words[1..], ["hook", "opencode", "--timeout", "3600", "--via", "user"]);
+        assert!(ralph(&["init", "--agent", "opencode"]).starts_with("Already registered"));
+        bed.write(&file, text.replace("3600", "60"));
+        ralph(&["init", "--agent", "opencode"]);
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        ralph(&["uninstall"]);
+        assert!(!file.exists() && !config.join("opencode/command").exists());
+    }
+}
+
+/// `all` is what is on the path, and an agent's folder in the home alone is no sign of it: it may be a leftover.
+#[test]
+fn h7_init_all_takes_the_agents_that_are_here() {
     let bed = Bed::new();
-    let out = bed.ralph(&["init", "--agent", "all"]);
+    let bin = bed.home().join("bin");
+    fs::create_dir_all(bed.home().join(".grok")).unwrap();
+    let init = |names: &[&str], more: &[&str]| {
+        for name in names {
+            bed.write(bin.join(name), "#!/bin/sh\n");
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let mut command = bed.command(RALPH);
+        command.args(["init", "--agent"]).args(more).env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+        run(&mut command, b"")
+    };
+    let out = init(&[], &["all"]);
     assert_eq!((out.code, out.stderr.contains("none of these agents is on this machine")), (Some(1), true), "{}", out.stderr);
-    fs::create_dir_all(bed.home().join(".qwen")).unwrap();
-    assert!(bed.ralph_ok(&["init", "--agent", "all"]).contains("Registered with Qwen Code"));
-    let out = bed.ralph(&["init", "--agent", "cursor"]);
+    let out = init(&["qwen", "codex"], &["all"]);
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{}", out.stdout);
+    assert!(out.stdout.contains("Registered with Qwen Code") && out.stdout.contains("Registered with Codex"), "{}", out.stdout);
+    assert_eq!(out.stdout.matches("Checked: a made-up stop of").count(), 2, "{}", out.stdout);
+    assert!(out.stdout.contains("only after you have reviewed them") && !bed.home().join(".grok/hooks").exists(), "{}", out.stdout);
+    let out = init(&[], &["cursor"]);
     assert_eq!(out.code, Some(2), "{}", out.stderr);
+}
+
+/// In a terminal the agents that are here are shown and asked for, and no answer but yes changes anything.
+#[test]
+fn h7_init_asks_for_each_agent_in_a_terminal() {
+    for (answer, code, is_registered) in [("\r", 0, true), ("n\r", 0, false), ("q\r", 1, false)] {
+        for whole in [true, false] {
+            let bed = Bed::new();
+            let bin = bed.home().join("bin");
+            bed.write(bin.join("qwen"), "#!/bin/sh\n");
+            fs::set_permissions(bin.join("qwen"), fs::Permissions::from_mode(0o755)).unwrap();
+            let mut command = bed.command(RALPH);
+            command.arg("init").args(if whole { &[][..] } else { &["--agent", "all"] });
+            command.env("TERM", "xterm-256color").env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+            let pty = Pty::spawn(command, 60, 100);
+            let asks = |what: &str, answer: &str| {
+                pty.wait_for(|screen| screen.contains(what), SOON).unwrap_or_else(|screen| panic!("no {what:?}: {screen}"));
+                pty.send(answer);
+            };
+            if whole {
+                asks("Register ralph with Claude Code for you, in all projects? [Y/n]", "n\r");
+            }
+            asks("Register ralph with Qwen Code for you, in all projects? [Y/n]", answer);
+            assert_eq!(pty.wait_exit(SOON), Some(code), "{}", pty.screen());
+            let screen = pty.screen();
+            assert!(screen.contains("will write  ~/.qwen/settings.json"), "{screen}");
+            assert_eq!(bed.home().join(".qwen/settings.json").exists(), is_registered, "{answer:?}: {screen}");
+        }
+    }
 }

@@ -44,7 +44,7 @@ impl Case {
     }
 }
 
-const AGENTS: [&str; 6] = ["codex", "gemini", "copilot", "qwen", "droid", "grok"];
+const AGENTS: [&str; 7] = ["codex", "gemini", "copilot", "qwen", "droid", "grok", "opencode"];
 
 #[test]
 fn h5_a_session_that_works_is_understood() {
@@ -53,18 +53,20 @@ fn h5_a_session_that_works_is_understood() {
         assert_eq!((case.outcome(), case.stream.is_over(), case.stream.tools()), (Outcome::Stopped, true, ToolUse::Used), "{agent}");
         let work = case.stream.work();
         assert_eq!(work.tool_calls, 1, "{agent}");
-        assert!(work.agent_session.is_some_and(|session| session.len() == 36), "{agent}");
+        assert!(work.agent_session.is_some_and(|session| session.len() >= 30), "{agent}");
         let is_call = |heard: &Heard| matches!(heard, Heard::Tool { what, .. } if what.contains("echo hi; echo x > made.txt"));
         assert!(case.told.iter().any(is_call) && case.told.iter().any(|heard| matches!(heard, Heard::ToolEnded { failed: false, .. })));
-        // Copilot's recording has not all of its messages, and its tokens are in a file.
-        if agent != "copilot" {
+        // Copilot's recording has not all of its messages, and its tokens are in a file; opencode is not sent back within its session.
+        if agent == "opencode" {
+            assert_eq!((case.stream.text().unwrap().as_str(), work.tokens.total(), work.usd_micros), ("one", 30, 40));
+        } else if agent != "copilot" {
             let claim = "three <promise>DONE</promise>";
             assert!(case.stream.text().unwrap().ends_with(claim), "{agent}: {:?}", case.stream.text());
             assert_eq!((work.tokens.input, work.tokens.output), (40, 20), "{agent}");
             assert_eq!(work.estimated, !work.cost_unknown || work.tokens.total() > 0);
         }
-        // Only Codex does not name its model: it is the one that was asked for, with a price that is known.
-        let knows_cost = matches!(agent, "codex");
+        // Codex does not name its model: it is the one that was asked for, with a price that is known. opencode tells its cost.
+        let knows_cost = matches!(agent, "codex" | "opencode");
         assert_eq!(!work.cost_unknown, knows_cost, "{agent}: {:?}", work.model);
         assert_eq!(work.usd_micros > 0, knows_cost, "{agent}");
     }
@@ -82,7 +84,7 @@ fn h5_an_error_is_named() {
             continue;
         };
         // Cut off by us in the middle of its own attempts: there is no event that tells.
-        if case.exit.code.is_none() {
+        if case.exit.code.is_none() && case.name != "ctx" {
             assert!(matches!(trouble, Trouble::Crash { .. } | Trouble::Service { .. } | Trouble::Billing { .. }), "{agent} {}", case.name);
             continue;
         }

@@ -2,7 +2,7 @@
 
 use crate::hosts::{
     headless::Headless,
-    host::{Answers, Cap, Context, Fields, Host, Instead, Message, Signature},
+    host::{Answers, Cap, Clear, Context, Fields, Host, Instead, Message, Signature, Typed},
 };
 
 use super::{registration::BLOCK_CAP, stream::Stream};
@@ -17,7 +17,8 @@ pub(in crate::hosts) const HOST: Host = Host {
     message: Message::Claude,
     answers: Answers { context: Context::Nested, instead: Instead::Stop, shows_line: true, escapes: false },
     command_mark: '/',
-    announces_clear: true,
+    typed: Typed::Everywhere,
+    clear: Clear::Told,
     reports_typed: true,
     cap: Some(Cap { honours: 8, variable: Some(BLOCK_CAP) }),
     registration: None,

@@ -78,7 +78,7 @@ impl Settings {
         }
     }
 
-    fn value(&self) -> Value {
+    pub(crate) fn value(&self) -> Value {
         self.root.to_serde_value().unwrap_or_default()
     }
 
@@ -128,9 +128,22 @@ impl Settings {
         Ok(())
     }
 
-    /// Registers another agent's hooks, each a group for its event. What is registered already stays where it is.
+    /// Registers another agent's hooks, each a group for its event. What is registered already stays where it is; ralph's entries for other events go, which
+    /// came with Claude Code's.
     pub(crate) fn register_groups(&self, groups: &[(&str, Value)]) -> Result<(), Problem> {
         let hooks = object(&self.root.object_value_or_set(), "hooks", "hooks")?;
+        let is_other = |event: &CstObjectProp| event.decoded_name().is_none_or(|name| groups.iter().all(|(known, _)| *known != name));
+        for event in hooks.properties().into_iter().filter(is_other) {
+            let Some(groups) = event.array_value() else { continue };
+            let ours: Vec<_> = entries_of(&groups).into_iter().filter(|(_, entry)| is_ralphs(entry)).collect();
+            let had_ours = !ours.is_empty();
+            for (group, entry) in ours {
+                take_out(&group, entry);
+            }
+            if had_ours && groups.elements().is_empty() && !has_comment(&groups.into()) {
+                event.remove();
+            }
+        }
         for (event, wanted) in groups {
             let groups = array(&hooks, event, &format!("hooks.{event}"))?;
             let is_there = |group: &CstNode| group.to_serde_value().is_some_and(|value: Value| value == *wanted);

@@ -7,7 +7,7 @@ use ralph_engine::{
 };
 
 use super::{
-    Args,
+    Args, agents,
     checks::{self, Checks},
     registration,
 };
@@ -32,8 +32,10 @@ pub(super) fn run(project: &Project, args: &Args) -> Done {
     let checks = checks::step(&mut guide)?;
     let is_trusted = guide.trust()?;
     let is_registered = registration::step(&mut guide)?;
+    let others = agents::step(&mut guide)?;
     guide.examine(&checks, is_trusted)?;
     next(&checks, is_trusted, is_registered);
+    agents::mention(&others);
     Ok(())
 }
 
@@ -44,7 +46,7 @@ impl Guide<'_> {
         self.is_yes(answer)
     }
 
-    fn is_yes(&self, answer: Answer) -> Result<bool, Failure> {
+    pub(super) fn is_yes(&self, answer: Answer) -> Result<bool, Failure> {
         match answer {
             Answer::Yes => Ok(true),
             Answer::No => Ok(false),
@@ -128,7 +130,7 @@ impl Guide<'_> {
 }
 
 /// A problem, and what fixes it.
-fn tell(finding: &Finding) {
+pub(super) fn tell(finding: &Finding) {
     let mark = if finding.severity == Severity::Error { ui::bad("✗") } else { ui::warn("!") };
     let fix = match (&finding.fix, &finding.advice) {
         (Some(command), _) => format!("Fix: {}", ui::bold(clean(command))),

@@ -1,0 +1,232 @@
+//! The table of agents and what ralph can do in each, for the documentation: made from the rows of [`ALL`], with the test that proves each line of it.
+
+use super::host::{ALL, Clear, Context, Form, Host, Typed};
+
+/// One line of the table.
+struct Ability {
+    what: &'static str,
+    /// What a person reads in an agent's column.
+    cell: fn(&Host) -> String,
+    proofs: &'static [Proof],
+    /// It is in the short table, too.
+    in_short: bool,
+}
+
+/// The test that proves a line.
+struct Proof {
+    /// Below `crates/ralph/tests`.
+    file: &'static str,
+    name: &'static str,
+    /// The agents that it runs with; empty: all but Claude Code, which has its own.
+    agents: &'static [&'static str],
+}
+
+const CLIENT: &str = "client/hosts.rs";
+const EVENTS: &str = "spec/hosts.rs";
+
+const fn by(file: &'static str, name: &'static str, agents: &'static [&'static str]) -> Proof {
+    Proof { file, name, agents }
+}
+
+/// The agents that run commands as hooks, all of which go through the same cases.
+const HOOKED: &[&str] = &["codex", "gemini", "copilot", "qwen", "droid", "grok"];
+const OPENCODE: &[&str] = &["opencode"];
+const OPENCODES_LOOP: &str = "h3_h4_h10_a_loop_goes_on_in_opencode_by_its_plugin";
+const OPENCODES_ESC: &str = "h3_h7_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode";
+
+const ABILITIES: [Ability; 13] = [
+    Ability {
+        what: "`ralph init --agent`",
+        cell: |host| if host.is_claude() { "`ralph init`".to_owned() } else { format!("`{}`", host.name) },
+        proofs: &[
+            by(EVENTS, "h10_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back", HOOKED),
+            by(EVENTS, "h4_the_plugin_of_opencode_comes_and_goes", OPENCODE),
+        ],
+        in_short: true,
+    },
+    Ability {
+        what: "goes on until its claim",
+        cell: |_| YES.to_owned(),
+        proofs: &[by(CLIENT, "h1_h2_a_loop_goes_on_until_the_claim", HOOKED), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
+        in_short: true,
+    },
+    Ability {
+        what: "the claim needs its proof",
+        cell: |_| YES.to_owned(),
+        proofs: &[by(CLIENT, "h10_a_claim_counts_when_its_proof_holds", HOOKED), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
+        in_short: true,
+    },
+    Ability {
+        what: "an error costs no iteration, another session is left alone",
+        cell: |_| YES.to_owned(),
+        proofs: &[
+            by(CLIENT, "h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone", HOOKED),
+            by(CLIENT, OPENCODES_ESC, OPENCODE),
+            by(EVENTS, "h9_another_session_is_left_alone", OPENCODE),
+        ],
+        in_short: false,
+    },
+    Ability {
+        what: "`ralph doctor` tries the registration",
+        cell: |_| YES.to_owned(),
+        proofs: &[by("spec/doctor/agents.rs", "h7_an_agent_that_is_here_is_named_and_its_registration_is_tried", &[])],
+        in_short: false,
+    },
+    Ability {
+        what: "a new hook waits for your review",
+        cell: |host| yes(host.registration.as_ref().is_some_and(|registration| registration.review.is_some())),
+        proofs: &[by(CLIENT, "h7_the_doctor_knows_which_hooks_codex_has_reviewed", &["codex"])],
+        in_short: false,
+    },
+    Ability {
+        what: "typed command",
+        cell: |host| match host.typed {
+            Typed::Everywhere => format!("`{}ralph-loop`", host.command_mark),
+            Typed::WithoutScreen => format!("`{}ralph-loop`, without its screen", host.command_mark),
+            Typed::NotTried => NOT_TRIED.to_owned(),
+        },
+        proofs: &[by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[]), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
+        in_short: true,
+    },
+    Ability {
+        what: "cancel and status without a model call",
+        cell: |host| if host.typed == Typed::NotTried { NOT_TRIED.to_owned() } else { YES.to_owned() },
+        proofs: &[by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[]), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
+        in_short: false,
+    },
+    Ability {
+        what: "a new session hears of a loop that waits",
+        cell: |host| yes(host.answers.context != Context::Ignored),
+        proofs: &[by(EVENTS, "h3_a_session_that_begins_hears_of_a_loop_that_waits", &[]), by(CLIENT, OPENCODES_ESC, OPENCODE)],
+        in_short: false,
+    },
+    Ability {
+        what: "`/clear` takes the loop along",
+        cell: |host| match host.clear {
+            Clear::Told => YES.to_owned(),
+            Clear::Untold => "if it is the only one".to_owned(),
+            Clear::NotSeen => NO.to_owned(),
+        },
+        proofs: &[by(EVENTS, "h6_a_loop_goes_along_with_clear", &["gemini", "qwen", "codex"])],
+        in_short: false,
+    },
+    Ability {
+        what: "Esc pauses the loop",
+        cell: |host| match &host.registration {
+            None => "at the next message".to_owned(),
+            Some(registration) if registration.events.contains(&"Interrupt") => "at once".to_owned(),
+            Some(_) => NO.to_owned(),
+        },
+        proofs: &[by(EVENTS, "h7_an_interrupt_that_is_told_pauses_the_loop", &["codex"]), by(CLIENT, OPENCODES_ESC, OPENCODE)],
+        in_short: false,
+    },
+    Ability {
+        what: "the loop pauses before its own cap on stops that are sent back",
+        cell: |host| match host.cap {
+            Some(cap) if host.is_claude() => format!("{} without a tool call", cap.honours),
+            Some(cap) => format!("{} in a turn", cap.honours),
+            None if is_plugin(host) => NOT_TRIED.to_owned(),
+            None => "none".to_owned(),
+        },
+        proofs: &[by(EVENTS, "h5_a_loop_pauses_one_block_before_the_agents_own_cap", &["copilot", "qwen", "grok"])],
+        in_short: false,
+    },
+    Ability {
+        what: "the loop in its status line",
+        cell: |host| yes(host.registration.as_ref().is_none_or(|registration| registration.status_line.is_some())),
+        proofs: &[by("spec/eyes_statusline.rs", "h4_the_status_line_of_other_agents_has_the_sessions_loop", &["copilot", "qwen", "grok"])],
+        in_short: false,
+    },
+];
+
+const YES: &str = "yes";
+const NO: &str = "no";
+const NOT_TRIED: &str = "not tried";
+
+/// Ralph's own program speaks for it.
+fn is_plugin(host: &Host) -> bool {
+    host.registration.as_ref().is_some_and(|registration| matches!(registration.form, Form::Plugin(_)))
+}
+
+fn yes(is: bool) -> String {
+    if is { YES } else { NO }.to_owned()
+}
+
+/// Every line, each with its test.
+pub fn table() -> String {
+    let rows = ABILITIES.iter().map(|ability| (ability, ability.proven_by()));
+    let legend = "`*`: no test shows this cell; it is what we saw by hand. The last column names the tests of the others: *client*, with the real program; \
+                  *events*, without it, by events in its form. Claude Code has [its own tests](requirements.md).";
+    format!("{}\n{legend}\n", markdown(rows.collect(), Some("proven by")))
+}
+
+/// What a person wants to know first.
+pub fn short_table() -> String {
+    let rows = ABILITIES.iter().filter(|ability| ability.in_short).map(|ability| (ability, String::new()));
+    markdown(rows.collect(), None)
+}
+
+fn markdown(rows: Vec<(&Ability, String)>, last: Option<&str>) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | ").trim_end());
+    let titles = ALL.iter().map(|host| host.title.to_owned());
+    let head: Vec<String> = std::iter::once(String::new()).chain(titles).chain(last.map(str::to_owned)).collect();
+    let rule = format!("|{}\n", "---|".repeat(head.len()));
+    let body = rows.into_iter().map(|(ability, proof)| {
+        let cells = ALL.iter().map(|host| ability.of(host));
+        line(std::iter::once(ability.what.to_owned()).chain(cells).chain(last.map(|_| proof)).collect())
+    });
+    line(head) + &rule + &body.collect::<String>()
+}
+
+impl Ability {
+    /// The cell of an agent, marked where no test shows it.
+    fn of(&self, host: &Host) -> String {
+        let cell = (self.cell)(host);
+        let is_shown = host.is_claude() || self.proofs.iter().any(|proof| proof.agents.is_empty() || proof.agents.contains(&host.name));
+        if !is_shown && cell != NOT_TRIED { format!("{cell}*") } else { cell }
+    }
+
+    /// `client h1 h2, events h7`.
+    fn proven_by(&self) -> String {
+        let mut all: Vec<String> = self.proofs.iter().map(Proof::in_short).collect();
+        all.dedup();
+        all.join(", ")
+    }
+}
+
+impl Proof {
+    /// `client h1 h2`.
+    fn in_short(&self) -> String {
+        let is_id = |word: &&str| word.strip_prefix('h').is_some_and(|n| !n.is_empty() && n.bytes().all(|c| c.is_ascii_digit()));
+        let ids: Vec<&str> = self.name.split('_').take_while(is_id).collect();
+        format!("{} {}", if self.file == CLIENT { "client" } else { "events" }, ids.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line of the table is not better than its test, which exists.
+    #[test]
+    fn h3_every_proof_of_the_table_is_a_test() {
+        let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/../ralph/tests");
+        for proof in ABILITIES.iter().flat_map(|ability| ability.proofs) {
+            let text = std::fs::read_to_string(format!("{tests}/{}", proof.file)).unwrap();
+            assert!(text.contains(&format!("fn {}(", proof.name)), "{} has no {}", proof.file, proof.name);
+            for agent in proof.agents {
+                assert!(Host::by_name(agent).is_some() && text.contains(agent), "{}: {agent}", proof.name);
+            }
+        }
+    }
+
+    /// Each agent's row shows in the table.
+    #[test]
+    fn h3_the_table_has_a_column_for_every_agent() {
+        let table = table();
+        let lines: Vec<&str> = table.lines().filter(|line| line.starts_with('|')).collect();
+        assert_eq!(lines.len(), ABILITIES.len() + 2);
+        assert!(lines.iter().skip(2).all(|line| line.matches(" | ").count() == ALL.len() + 1), "{table}");
+        assert!(ALL.iter().all(|host| lines[0].contains(host.title)), "{table}");
+    }
+}
