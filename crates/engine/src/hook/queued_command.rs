@@ -39,7 +39,8 @@ pub(super) fn answered(call: &Call, outcome: Outcome, fingerprint: &str) -> Resu
     locked.record(&mut l, clock::now(), call.event.session(), event)?;
     let fits = l.file.prompt.len() + note.len() <= MAX_TASK;
     let task = if fits { l.file.prompt.as_str() } else { "the task of the loop, as you know it." };
-    let agent = format!("The person's command was for ralph, and is answered. Take no notice of it, and go on with your task:\n\n{task}{note}");
+    let agent =
+        format!("The person's command was for ralph, and is answered. Take no notice of it, and go on with your task:\n\n{task}{note}");
     let answer = Answer::Context { text: agent, line: Some(text.clone()) };
     Ok(Outcome::new(outcome.code, answer).of_loop(&l.id))
 }

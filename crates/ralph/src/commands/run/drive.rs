@@ -44,7 +44,7 @@ pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Obse
     let mut settings = settings(project, &options, request.sessions.no_snapshots, &warn);
     let (ways, left_out) = Ways::of_run(project, &request.notify).map_err(Failure::usage)?;
     left_out.into_iter().for_each(warn);
-    let remarks = look(project, &settings, &agent)?;
+    let remarks = look(project, &settings, request.subject.verify(), &agent)?;
     untrusted_lists(project).into_iter().for_each(&warn);
     settings.permission_mode = preflight::mode_to_ask_for(project, settings.permission_mode);
     let is_bare = request.is_bare;
@@ -179,8 +179,8 @@ fn settings(project: &Project, options: &RunOptions, no_snapshots: bool, warn: &
 }
 
 /// Checks that unattended sessions can get anywhere; what is left to say.
-fn look(project: &Project, settings: &Running, agent: &session::Agent) -> Result<Vec<String>, Failure> {
-    let remarks = preflight::look(project, settings.permission_mode.as_deref(), agent);
+fn look(project: &Project, settings: &Running, verify: &[String], agent: &session::Agent) -> Result<Vec<String>, Failure> {
+    let remarks = preflight::look(project, settings.permission_mode.as_deref(), verify, agent);
     let mut told = Vec::new();
     for remark in remarks.into_iter().chain(preflight::inner_iterations(project, settings.inner, agent)) {
         if remark.weight == Weight::Refusal {
