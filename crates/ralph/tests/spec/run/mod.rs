@@ -92,8 +92,11 @@ impl Runs {
 
     /// Starts it, in a process group of its own.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
+        self.spawn(self.command(args))
+    }
+
+    pub(crate) fn spawn(&self, mut command: Command) -> Running {
         let log = fs::File::create(self.out("shown")).unwrap();
-        let mut command = self.command(args);
         let errors = log.try_clone().unwrap();
         let child = command.stdin(Stdio::null()).stdout(log).stderr(errors).process_group(0).spawn().unwrap();
         Running { child, shown: self.out("shown") }
