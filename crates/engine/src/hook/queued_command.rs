@@ -49,7 +49,7 @@ pub(super) fn answered(call: &Call, outcome: Outcome, fingerprint: &str) -> Resu
 fn due(call: &Call, l: &mut Loop, iteration: u64) -> String {
     let stop = journal::recent_history(&call.project.journal(&l.id)).last_stop;
     let hint = stop.and_then(|stop| messages::hint(&stop.evidence, l.file.remind())).map(|hint| secrets::mask(&hint));
-    hint.into_iter().chain(notes::hand_over(&mut l.state, iteration)).map(|part| format!("\n\n{part}")).collect()
+    hint.into_iter().chain(notes::hand_over(&mut l.state, iteration)).fold(String::new(), |all, part| all + "\n\n" + &part)
 }
 
 /// The session's own loop, if the last thing that happened to it is a stop that was let through for the command that is typed now. After an interrupt the person
