@@ -59,6 +59,13 @@ pub struct Edit {
     pub looser: bool,
 }
 
+impl Edit {
+    /// Whether it paused the loop.
+    pub fn is_pause(&self) -> bool {
+        self.key == "active" && !self.looser
+    }
+}
+
 impl Terms {
     pub fn of(file: &LoopFile) -> Self {
         let mut terms = Terms {

@@ -124,8 +124,10 @@ pub struct Figures {
     pub rounds: u64,
     /// Stops that were decided.
     pub stops: u64,
-    /// From its start until its end, or until now.
+    /// From its start until its end, or until now, by the clock.
     pub elapsed_ms: u64,
+    /// The time that counts for its limit: while a session or a run had it.
+    pub spent_ms: u64,
     pub took: Took,
     pub used: Used,
     /// Things that have to hold, the promise not counted.

@@ -235,7 +235,7 @@ fn status(call: &Call) -> String {
 fn no_loop(call: &Call) -> String {
     let none = "No active Ralph loop".to_owned();
     let Some(last) = view::ended(&call.project).into_iter().next() else { return none };
-    format!("{none}. The last one ({}) is {}, at iteration {}.", text::clean(&last.id), last.stands(), last.iteration)
+    format!("{none}. The last one ({}) is {}.", text::clean(&last.id), last.ended())
 }
 
 /// A session that answers a message works on the loop again.

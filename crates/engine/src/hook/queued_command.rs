@@ -4,22 +4,22 @@ use ralph_core::{
     journal::{Event, Record},
     judge::{Code, Reason},
     loops::Value,
-    text,
+    messages, text,
 };
 
 use crate::{
     hook::{Call, MAX_TASK, Outcome, command::is_recent},
     hosts::{Answer, transcript::QUEUED},
-    stop::{find::under_lock, hear::was_interrupted},
+    stop::{find::under_lock, hear::was_interrupted, notes},
     store::{
         Error, journal,
         project_lock::{Locked, Loop},
     },
-    sys::clock,
+    sys::{clock, secrets},
 };
 
 /// An answer in the model's place. If the command waited in the queue while the loop ran, the stop before it was let through for its sake: then the answer also
-/// sends the agent on, as an iteration that counts; nothing else would.
+/// sends the agent on, with all that it would have been sent back with at that stop. So the command costs no iteration: the next one is the one that was due anyway.
 pub(super) fn answered(call: &Call, outcome: Outcome, fingerprint: &str) -> Result<Outcome, Error> {
     let Answer::Instead { text } = &outcome.answer else { return Ok(outcome) };
     let Some((locked, mut l)) = held_up(call)? else { return Ok(outcome) };
@@ -28,13 +28,28 @@ pub(super) fn answered(call: &Call, outcome: Outcome, fingerprint: &str) -> Resu
         return Ok(outcome);
     }
     l.state.command = Some(fingerprint.to_owned());
+    if call.event.turn.is_some() {
+        // The command begins a turn, and the client counts from nothing in each.
+        l.state.turn.clone_from(&call.event.turn);
+        l.state.idle_rounds = 0;
+    }
+    let note = due(call, &mut l, next);
     let event =
         Event::Heard { event: outcome.code.as_str().to_owned(), detail: Some("it had waited in the queue; the loop goes on".to_owned()) };
     locked.record(&mut l, clock::now(), call.event.session(), event)?;
-    let task = if l.file.prompt.len() <= MAX_TASK { l.file.prompt.as_str() } else { "the task of the loop, as you know it." };
-    let agent = format!("The person's command was for ralph, and is answered. Take no notice of it, and go on with your task:\n\n{task}");
+    let fits = l.file.prompt.len() + note.len() <= MAX_TASK;
+    let task = if fits { l.file.prompt.as_str() } else { "the task of the loop, as you know it." };
+    let agent =
+        format!("The person's command was for ralph, and is answered. Take no notice of it, and go on with your task:\n\n{task}{note}");
     let answer = Answer::Context { text: agent, line: Some(text.clone()) };
     Ok(Outcome::new(outcome.code, answer).of_loop(&l.id))
+}
+
+/// What the agent would have been told at the stop that was let through: what is not proven, and the notes that wait for it.
+fn due(call: &Call, l: &mut Loop, iteration: u64) -> String {
+    let stop = journal::recent_history(&call.project.journal(&l.id)).last_stop;
+    let hint = stop.and_then(|stop| messages::hint(&stop.evidence, l.file.remind())).map(|hint| secrets::mask(&hint));
+    hint.into_iter().chain(notes::hand_over(&mut l.state, iteration)).fold(String::new(), |all, part| all + "\n\n" + &part)
 }
 
 /// The session's own loop, if the last thing that happened to it is a stop that was let through for the command that is typed now. After an interrupt the person

@@ -155,16 +155,23 @@ fn picked_up(l: &Loop, unfinished: bool) -> Option<String> {
     }
 }
 
-/// Gives the loop back, paused. A loop that has ended, or that another run has taken, is left as it is.
+/// Gives the loop back, paused. A loop that has ended, that another run has taken, or that was given back already is left as it is.
 pub(crate) fn leave(project: &Project, found: &LoopOnDisk, mark: &str, why: &str) -> Result<(), Error> {
     let locked = Locked::acquire(project)?;
     let id = found.id();
     let Some(found) = loops::reread(project, found.clone())? else { return Ok(()) };
     let Ok(mut l) = locked.open(found) else { return Ok(()) };
-    if l.id != id || l.state.runner.as_ref().is_some_and(|runner| runner.mark != mark) {
+    let is_anothers = l.state.runner.as_ref().is_some_and(|runner| runner.mark != mark);
+    let is_given_back = l.state.runner.is_none() && l.state.owner.is_none() && !l.file.active;
+    if l.id != id || is_anothers || is_given_back {
         return Ok(());
     }
-    if l.file.active && !locked.set(&mut l, &[("active", Value::Plain("false"))])? {
+    give_back(&locked, &mut l, why)
+}
+
+/// Gives the loop back under the lock under which that was decided: nobody resumes it in between, and believes that the run goes on.
+pub(crate) fn give_back(locked: &Locked<'_>, l: &mut Loop, why: &str) -> Result<(), Error> {
+    if l.file.active && !locked.set(l, &[("active", Value::Plain("false"))])? {
         return Ok(());
     }
     let now = clock::now();
@@ -172,5 +179,5 @@ pub(crate) fn leave(project: &Project, found: &LoopOnDisk, mark: &str, why: &str
     l.state.runner = None;
     l.state.owner = None;
     l.state.client_pid = None;
-    locked.record(&mut l, now, None, Event::Left { why: why.to_owned() })
+    locked.record(l, now, None, Event::Left { why: why.to_owned() })
 }

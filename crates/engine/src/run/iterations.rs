@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     gates::declared,
-    ops::take_over::Taken,
+    ops::take_over::{self, Taken},
     stop::{self, RuledSession, SessionReport, rule_on_session},
     store::{
         Error, journal,
@@ -226,15 +226,17 @@ impl<'a> Iterations<'a> {
         self.doubt.take().map(|doubt| (End::Blocked, doubt))
     }
 
-    /// Whether the loop or the orders allow no further session.
-    fn is_enough(&self, l: &Loop) -> Option<Ends> {
+    /// Whether the loop or the orders allow no further session. A paused loop is given back at once.
+    fn is_enough(&self, locked: &Locked<'_>, l: &mut Loop) -> Result<Option<Ends>, Error> {
         if !l.file.active {
-            return Some(paused());
+            let (end, line) = paused();
+            take_over::give_back(locked, l, &line)?;
+            return Ok(Some((end, line)));
         }
-        self.orders.rounds.is_some_and(|most| self.done >= most).then(|| {
+        Ok(self.orders.rounds.is_some_and(|most| self.done >= most).then(|| {
             let done = text::count(self.done, "iteration is", "iterations are");
             (End::Enough, format!("{done} done, as asked: the loop stops at iteration {}", l.file.iteration))
-        })
+        }))
     }
 
     /// The loop under its lock; `None`: it is gone, or is not this run's any more.
@@ -289,7 +291,7 @@ impl<'a> Iterations<'a> {
             return Ok(Start::Ends(ends));
         }
         let Some((locked, mut l)) = self.open()? else { return Ok(Start::Ends(self.taken_away())) };
-        if let Some(ends) = self.is_enough(&l) {
+        if let Some(ends) = self.is_enough(&locked, &mut l)? {
             return Ok(Start::Ends(ends));
         }
         let now = clock::now();
@@ -441,8 +443,8 @@ impl<'a> Iterations<'a> {
             return Ok(Some((End::Interrupted, line.to_owned())));
         }
         Ok(match self.open()? {
-            Some((_, l)) if !l.file.active => Some(paused()),
-            Some((_, l)) if l.owner() == Some(session) => None,
+            Some((_, l)) if l.file.active && l.owner() == Some(session) => None,
+            Some((locked, mut l)) if !l.file.active => self.is_enough(&locked, &mut l)?,
             _ => Some(self.taken_away()),
         })
     }

@@ -55,7 +55,8 @@ impl Remark {
 }
 
 /// Looks at the client and at what it would let its sessions do here. `permission_mode` is what the runner will ask for; `None`: what the settings say.
-pub fn look(project: &Project, permission_mode: Option<&str>, agent: &Agent) -> Vec<Remark> {
+/// `verify` are the commands of a loop that does not exist yet.
+pub fn look(project: &Project, permission_mode: Option<&str>, verify: &[String], agent: &Agent) -> Vec<Remark> {
     let path = match agent {
         Agent::Known(host, path) if host.is_claude() => path,
         Agent::Known(host, _) => return of_another(host, permission_mode, env::is_container()),
@@ -84,7 +85,7 @@ pub fn look(project: &Project, permission_mode: Option<&str>, agent: &Agent) -> 
         remarks.extend(run_unasked(project, &survey));
     }
     if remarks.iter().all(|remark| remark.weight < Weight::Refusal) {
-        let rules = rules_of_gates(project, &permissions);
+        let rules = rules_of_gates(project, verify, &permissions);
         remarks.extend(denied(&permissions, &rules).or_else(|| unproven_by_itself(&rules)));
     }
     remarks
@@ -223,12 +224,15 @@ fn denied(permissions: &Permissions, rules: &[String]) -> Option<Remark> {
 }
 
 /// The rules that would allow the commands of the gates, where none does.
-fn rules_of_gates(project: &Project, permissions: &Permissions) -> Vec<String> {
+fn rules_of_gates(project: &Project, verify: &[String], permissions: &Permissions) -> Vec<String> {
     let mut rules: Vec<String> = Vec::new();
-    for line in gate_lines(project) {
-        rules.extend(permissions.unallowed(&line).into_iter().filter_map(rule));
+    for line in gate_lines(project).iter().chain(verify) {
+        for rule in permissions.unallowed(line).into_iter().filter_map(rule) {
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
     }
-    rules.dedup();
     rules.truncate(5);
     rules
 }

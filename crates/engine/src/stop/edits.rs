@@ -14,8 +14,8 @@ use crate::store::{
 };
 
 /// Edits of the loop file are told. One that loosens the loop counts only if a person made it: not in a run, whose person is asked, and not where the agent's own tool calls
-/// name the file.
-pub(super) fn note(stop: &Stop<'_>, locked: &Locked<'_>, l: &mut Loop, at: Millis) -> Result<(), Error> {
+/// name the file. Returns whether one of them paused the loop, which the person is then told.
+pub(super) fn note(stop: &Stop<'_>, locked: &Locked<'_>, l: &mut Loop, at: Millis) -> Result<bool, Error> {
     if let Some(was) = l.found.known_as.take() {
         // Put right before anything else is written under this name.
         let is_there = locked.set(l, &[("loop_id", Value::Text(&was))])?;
@@ -25,7 +25,7 @@ pub(super) fn note(stop: &Stop<'_>, locked: &Locked<'_>, l: &mut Loop, at: Milli
     let edits = l.edits();
     if edits.is_empty() {
         l.state.refused.clear();
-        return Ok(());
+        return Ok(false);
     }
     // Only Claude Code protects its folder: what is elsewhere, or what another agent works on, the agent may have written, or one of its subagents.
     let is_guarded = stop.hook().is_none_or(|hook| hook.client.host.is_claude());
@@ -36,14 +36,16 @@ pub(super) fn note(stop: &Stop<'_>, locked: &Locked<'_>, l: &mut Loop, at: Milli
     let counts = |edit: &Edit| !(edit.looser && (by_agent || before.contains(&edit.what)));
     l.settle(&edits, counts);
     let (counting, held): (Vec<&Edit>, Vec<&Edit>) = edits.iter().partition(|edit| counts(edit));
+    let has_paused = counting.iter().any(|edit| edit.is_pause());
     let shown = |edits: Vec<&Edit>| edits.into_iter().map(|edit| edit.what.clone()).collect::<Vec<String>>();
     let (changes, refused) = (shown(counting), shown(held));
     // What does not count stays in the file, and is told once.
     let is_known = changes.is_empty() && l.state.refused == refused;
     l.state.refused.clone_from(&refused);
     if is_known {
-        return Ok(());
+        return Ok(false);
     }
     l.state.untold.extend(messages::edited(&changes, &refused));
-    locked.record(l, at, stop.session(), Event::Edited { changes, refused })
+    locked.record(l, at, stop.session(), Event::Edited { changes, refused })?;
+    Ok(has_paused)
 }

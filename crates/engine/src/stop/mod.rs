@@ -8,7 +8,7 @@ pub(crate) mod find;
 mod gather;
 pub(crate) mod hear;
 pub(crate) mod measure;
-mod notes;
+pub(crate) mod notes;
 mod record;
 mod same_stop;
 mod spending;
@@ -213,7 +213,7 @@ pub(crate) fn rule<'p>(stop: &'p Stop<'p>, locked: Locked<'p>, l: Loop, waiting:
 fn decide(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Loop, measured: Measured) -> Result<Outcome, Error> {
     let at = clock::now();
     locked.note_misfit(&mut l, at, stop.session())?;
-    edits::note(stop, locked, &mut l, at)?;
+    let has_just_paused = edits::note(stop, locked, &mut l, at)?;
     // A pause by hand is first seen here.
     if stop.counts(&l.file) {
         // What was measured for this stop was measured in this loop.
@@ -226,9 +226,8 @@ fn decide(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Loop, measured: Measured)
     }
     let gathered = gather(stop, &l, hear::hear(stop, &l, at), measured, at);
     let ruling = judge(&gathered.evidence);
-    let is_told = |l: &Loop| l.state.untold.iter().any(|line| line.contains("is paused"));
     let was_checked = |l: &Loop| l.state.last.as_ref().is_none_or(|last| last.ruling.code != Code::LoopPaused);
-    let is_first_unchecked = ruling.code == Code::LoopPaused && was_checked(&l) && !is_told(&l);
+    let is_first_unchecked = ruling.code == Code::LoopPaused && was_checked(&l) && !has_just_paused;
     let note = match ruling.decision {
         Decision::Block => messages::hint(&gathered.evidence, l.file.remind()),
         Decision::Allow if is_first_unchecked => Some(messages::unchecked(&gathered.evidence)),

@@ -42,11 +42,7 @@ fn tell(state: &mut State, ruling: &Ruling, after_a_block: bool, told: Option<St
         state.notes.retain(|note| note.told_in.is_none());
     }
     let more = match ruling.next {
-        Next::GoesOn { iteration } => {
-            let more = prompt::notes(&state.notes);
-            state.notes.iter_mut().for_each(|note| note.told_in = Some(iteration));
-            more.map(|more| format!("\n\n{more}"))
-        }
+        Next::GoesOn { iteration } => hand_over(state, iteration).map(|more| format!("\n\n{more}")),
         Next::Ends { .. } => never_told(state),
         Next::Stays | Next::Parks | Next::Pauses => None,
     };
@@ -54,6 +50,12 @@ fn tell(state: &mut State, ruling: &Ruling, after_a_block: bool, told: Option<St
         (Some(told), Some(more)) => Some(told + &more),
         (told, more) => told.or_else(|| more.map(|more| more.trim_start().to_owned())),
     }
+}
+
+/// The notes for the agent, which it gets with the prompt of this iteration.
+pub(crate) fn hand_over(state: &mut State, iteration: u64) -> Option<String> {
+    state.notes.iter_mut().for_each(|note| note.told_in = Some(iteration));
+    prompt::notes(&state.notes)
 }
 
 /// A loop that ends keeps its notes, and tells them if it is resumed.

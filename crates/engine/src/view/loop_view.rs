@@ -1,6 +1,9 @@
 //! Loops as people and programs look at them: read-only, without the lock.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use ralph_core::{
     gate::{Finding, Kind},
@@ -274,11 +277,17 @@ pub fn ended(project: &Project) -> Vec<View> {
         {
             fill(&mut view, &file);
         }
+        view.had_nothing_to_do = view.status == Status::Complete && view.stops == 1 && began_with_its_proof(&path);
         Some(view)
     };
     let mut views: Vec<View> = entries.flatten().filter_map(one).collect();
     views.sort_by_cached_key(|view| std::cmp::Reverse((seal::is_known(project, &view.id), view.last_event_at.clone())));
     views
+}
+
+/// Whether everything held before a session was started.
+fn began_with_its_proof(journal: &Path) -> bool {
+    journal::recent_history(journal).last_stop.is_some_and(|stop| stop.evidence.before_the_first)
 }
 
 /// Why a loop without a session waits for `ralph resume`.

@@ -126,6 +126,9 @@ pub struct View {
     /// `ralph run` carried it last, and no session has it since.
     #[serde(skip)]
     pub by_run: bool,
+    /// It is complete, and no session was ever started: everything held before.
+    #[serde(skip)]
+    pub had_nothing_to_do: bool,
     /// The command that a hook is running for it right now.
     pub checking: Option<Checking>,
     /// The thing that it waits for.
@@ -244,6 +247,12 @@ impl View {
             Status::Active if self.interrupted.is_some() => "interrupted",
             status => status.words(),
         }
+    }
+
+    /// How it ended, and how far it was: `complete at iteration 4`, `complete with nothing to do`.
+    pub fn ended(&self) -> String {
+        let how = self.stands();
+        if self.had_nothing_to_do { format!("{how} with nothing to do") } else { format!("{how} at iteration {}", self.iteration) }
     }
 
     /// ``running in `ralph run` (pid 4711)``; `None`: the status says enough.

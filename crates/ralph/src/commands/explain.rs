@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::{
     gate::Verdict,
+    history::History,
     journal::{Event, Record},
     judge::{Claim, Code, Evidence, Message, Ruling, ToolUse, judge},
     messages::{spent_of, tag},
+    money::{self, Micros},
     text::{clean, count, iterations, time::in_words},
 };
 use ralph_engine::store::project::Project;
@@ -65,18 +67,26 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if args.json {
         show_json(record);
     } else {
-        show(record);
+        show(record, spent_by(&records, record));
     }
     Ok(())
 }
 
-fn show(record: &Record) {
+/// The cost of the loop's sessions up to this stop, as far as a run counted it.
+fn spent_by(records: &[Record], stop: &Record) -> Micros {
+    let mut history = History::default();
+    let until = records.iter().position(|record| std::ptr::eq(record, stop)).map_or(0, |at| at + 1);
+    records[..until].iter().for_each(|record| history.take(record.clone()));
+    history.used().usd_micros.unwrap_or(0)
+}
+
+fn show(record: &Record, in_all: Micros) {
     let Event::Stop { evidence: e, ruling, said, client, work } = &record.event else { return };
     let stop = ui::bold(format!("Stop {}", record.state.stops));
     ui::paragraph(format!("{stop} of loop {}, {}", clean(&record.loop_id), when(&record.at)), 2);
     ui::paragraph(format!("  {}", of_ruling(e, ruling)), 4);
     ui::line(ui::bold("Evidence"));
-    for (label, value) in evidence(e) {
+    for (label, value) in evidence(e, in_all) {
         ui::field(label, value);
     }
     if !said.is_empty() {
@@ -99,7 +109,7 @@ fn show(record: &Record) {
     }
 }
 
-fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
+fn evidence(e: &Evidence, in_all: Micros) -> Vec<(&'static str, String)> {
     let claim = match (&e.claim, &e.promise) {
         (_, None) => "no promise is configured".to_owned(),
         (Claim::None, Some(p)) => format!("none; {} was not said", tag(p)),
@@ -138,7 +148,7 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
         ),
     ];
     if e.max_usd_micros > 0 {
-        out.push(("money", spent_of(e.spent_usd_micros, e.max_usd_micros)));
+        out.push(("money", money_of(e, in_all)));
     }
     if e.stalled_rounds > 0 && !e.before_the_first {
         // A run has one more, for a last try.
@@ -168,6 +178,15 @@ fn evidence(e: &Evidence) -> Vec<(&'static str, String)> {
         out.push(("background", e.background.join(", ")));
     }
     out
+}
+
+/// The money that counts towards the limit. `--usd` for a loop that goes on begins the count again, and then the whole is told, too.
+fn money_of(e: &Evidence, in_all: Micros) -> String {
+    let counted = spent_of(e.spent_usd_micros, e.max_usd_micros);
+    if in_all <= e.spent_usd_micros {
+        return counted;
+    }
+    format!("{counted} since the limit was set; the loop in all: about {}", money::shown(in_all))
 }
 
 /// Findings of the gates and the guard.

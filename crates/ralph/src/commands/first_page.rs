@@ -70,7 +70,7 @@ fn newest(loops: &[View]) -> Option<&View> {
 /// `main-20261115-093000, complete at iteration 4, 2026-11-15 10:30:00 CET`
 fn ended(last: &View) -> String {
     let at = last.last_event_at.as_deref().map(when).unwrap_or_default();
-    format!("{}, {} at iteration {}, {at}; `ralph report` shows how it went", last.id, last.stands(), last.iteration)
+    format!("{}, {}, {at}; `ralph report` shows how it went", last.id, last.ended())
 }
 
 /// A loop in three lines: how far it is, what it is about, what to do.

@@ -225,6 +225,7 @@ fn figures(history: &History, acceptance: &[Acceptance], took: Took, rounds: &[I
         rounds: rounds.len() as u64,
         stops: history.state.stops,
         elapsed_ms: history.started.map_or(0, |started| u64::try_from(ended - started).unwrap_or(0)),
+        spent_ms: history.state.spent(until),
         took,
         used,
         wanted: counted().count() as u64,

@@ -344,6 +344,25 @@ fn status_in_mid_loop(version: Version) -> Result<bool, Skip> {
     Ok(is_shown)
 }
 
+/// u6: a command that is typed while the agent makes a claim without proof costs no iteration: with the answer the agent hears what failed.
+fn u6_status_in_mid_loop_brings_what_failed(version: Version) {
+    let bed = or_skip!(Bed::with_init(version, "--user"));
+    let gate = Gate::new();
+    let _opens = Opens(&gate);
+    let server = ModelServer::scripted([claim(1).hang(&gate), Reply::bash("touch fixed"), claim(2), claim(3)]);
+    let tui = open(&bed, &server);
+    tui.submit("/ralph-loop Make it work. --promise DONE --max-iterations 2 --verify 'echo apples are $((1+1)); test -e fixed'");
+    assert!(gate.wait_reached(SOON));
+    queue(&bed, &tui, "/ralph-status");
+    gate.release();
+    sees(&tui, "Ralph: complete after 2 iterations");
+    let requests = server.main_requests();
+    assert_eq!(requests.len(), 3);
+    assert!(requests[1].all_text().contains("apples are 2"), "{}", requests[1].all_text());
+    bed.assert_archived(2);
+}
+newest!(u6_status_in_mid_loop_brings_what_failed);
+
 /// S1-AC6: `/cancel-ralph`, typed while a round runs, ends the loop that `/ralph-loop` started.
 fn s1_ac6_cancel_in_mid_loop(version: Version) {
     let bed = or_skip!(Bed::with_init(version, "--user"));

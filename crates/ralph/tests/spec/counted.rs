@@ -353,6 +353,14 @@ fn t17_gates_that_hold_start_no_session() {
     }
     assert!(!explained.contains("standstill"), "{explained}");
     assert_eq!((runs.bed.last_ended()["status"].as_str(), runs.is_live()), (Some("complete"), false));
+    // u6: nor does any line about it name one.
+    for args in [&["status", "--all"][..], &["status"]] {
+        let said = runs.bed.ralph(args).stdout;
+        assert!(said.contains("complete with nothing to do") && !said.contains("iteration 1"), "{args:?}: {said}");
+    }
+    let id = runs.bed.last_ended()["id"].as_str().unwrap().to_owned();
+    let said = runs.bed.ralph_ok(&["status", &id]);
+    assert!(said.contains("iteration   0 ("), "{said}");
     // eyes_2: a report of it has no iteration, and nothing that is not known.
     let page = runs.bed.ralph_ok(&["report", "--html", "-"]);
     assert!(page.contains("<dt>iterations</dt><dd>0</dd>") && page.contains("<dd>$0</dd>") && !page.contains("not known"), "{page}");

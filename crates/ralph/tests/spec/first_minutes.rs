@@ -365,7 +365,7 @@ fn u7_a_run_without_a_task_says_so() {
     bed.write(LOOP, loop_text(ME, 1, 9, "DONE"));
     bed.stop("<promise>DONE</promise>").send();
     let status = bed.typed("/ralph-status").send().instead();
-    assert!(status.starts_with("No active Ralph loop. The last one (") && status.ends_with(") is complete, at iteration 1."), "{status}");
+    assert!(status.starts_with("No active Ralph loop. The last one (") && status.ends_with(") is complete at iteration 1."), "{status}");
     fails(&bed.ralph(&["run", "--agent-cmd", "true"]), 1, "a task is missing");
 }
 

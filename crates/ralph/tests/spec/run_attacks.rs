@@ -134,26 +134,13 @@ open(path, "a").write(json.dumps(last) + "\n")
          python3 '{}' .ralph/journal/*.jsonl\necho '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"total_cost_usd\":1.0,{usage}}}'\n",
         runs.out("forge.py").display()
     );
-    let mut command = with_client(&runs, &client);
+    let mut command = runs.with_client(&client);
     let args = ["run", "Go", "--usd", "3", "--max-iterations", "6"];
     let out = crate::common::run(command.args(args), b"");
     assert_eq!(out.code, Some(10), "{}\n{}", out.stdout, out.stderr);
     assert!(out.stdout.contains("stopped at its limit of $3"), "{}", out.stdout);
     assert!(out.stdout.contains("was changed by something other than ralph"), "{}", out.stdout);
     assert_eq!(std::fs::read_to_string(runs.bed.path("work.txt")).unwrap().lines().count(), 3);
-}
-
-/// Ralph with a script in the place of Claude Code.
-fn with_client(runs: &Runs, script: &str) -> std::process::Command {
-    let folder = runs.bed.home().join("client");
-    std::fs::create_dir_all(&folder).unwrap();
-    let client = format!("#!/bin/sh\n[ \"$1\" = --version ] && {{ echo '2.1.325 (Claude Code)'; exit 0; }}\n{script}");
-    std::fs::write(folder.join("claude"), client).unwrap();
-    std::fs::set_permissions(folder.join("claude"), PermissionsExt::from_mode(0o755)).unwrap();
-    let path = std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap()))).unwrap();
-    let mut command = runs.bed.command(RALPH);
-    command.env("PATH", path);
-    command
 }
 
 /// A session without a person asks nobody whether the folder is trusted: it runs the project's hooks and servers, and older clients take any mode from it.
@@ -165,7 +152,7 @@ fn s4_6_what_a_repository_would_run_unasked_is_told_and_its_permission_mode_does
         .write(".claude/settings.json", format!(r#"{{"permissions":{{"defaultMode":"bypassPermissions"}},"hooks":{{"Stop":[{hook}]}}}}"#));
     runs.bed.write(".mcp.json", "{}");
     let args = runs.out("args");
-    let mut command = with_client(&runs, &format!("cat > /dev/null; echo \"$@\" > '{}'; exit 3\n", args.display()));
+    let mut command = runs.with_client(&format!("cat > /dev/null; echo \"$@\" > '{}'; exit 3\n", args.display()));
     let out = crate::common::run(command.args(["run", "Go", "-n", "1"]).env("IS_SANDBOX", "1"), b"");
     assert!(
         out.stdout.contains("without a question") && out.stdout.contains("settings.json and ") && out.stdout.contains(".mcp.json"),

@@ -437,6 +437,36 @@ fn s1_3_a_command_that_waited_does_not_end_the_loop() {
     }
 }
 
+/// u6: a command that waited costs no iteration: the agent hears with its answer what it would have been sent back with, and the next claim counts.
+#[test]
+fn u6_a_command_that_waited_brings_what_the_stop_would_have_said() {
+    const CLAIM: &str = "It works.\n\n<promise>DONE</promise>";
+    for (note, told) in
+        [(None, ["was claimed but is not proven", "apples are wrong"]), (Some("Use tabs"), ["The note comes first", "- Use tabs"])]
+    {
+        let bed = Bed::with_loop(1, 9, "DONE");
+        bed.write("ralph.toml", "[[gate]]\nname = \"tests\"\ncommand = \"echo apples are wrong; test -e fixed\"\n");
+        bed.ralph_ok(&["trust", "--yes"]);
+        if let Some(note) = note {
+            bed.ralph_ok(&["steer", note]);
+        }
+        let transcript = bed.transcript();
+        transcript.user("go").waits("/ralph-status").says("m1", CLAIM);
+        bed.stop(CLAIM).field("prompt_id", "s").send().is_silent();
+        assert_eq!(bed.codes(), ["host.queued-input"]);
+        transcript.queue("dequeue");
+        let (_, agent, person) = context(&submit(&bed, "ralph-status", "", "t").send());
+        assert!(person.contains("Ralph loop: active, iteration 1 of 9"), "{person}");
+        for told in told {
+            assert!(agent.contains(PROMPT) && agent.contains(told), "{told}: {agent}");
+        }
+        transcript.user("go on").uses_tool("m2").says("m3", CLAIM);
+        bed.write("fixed", "");
+        let line = bed.stop(CLAIM).field("prompt_id", "t").send().line();
+        assert!(line.contains("complete after 2 iterations"), "{line}");
+    }
+}
+
 /// Without anything in the queue before, and after an interrupt, status is only an answer.
 #[test]
 fn s1_3_status_alone_sends_nobody_on() {

@@ -124,7 +124,7 @@ impl Journal {
         let tree = json!({ "tree": format!("{head} 0011223344556677"), "findings": {}, "rounds": 0 });
         let mut change = json!({ "stops": self.stops() + 1, "iteration": iteration, "standstill": tree });
         if stop.is_last {
-            (change["ended"], change["armed_since"]) = (json!("complete"), Value::Null);
+            (change["ended"], change["armed_since"], change["spent_ms"]) = (json!("complete"), Value::Null, json!(spent));
         }
         self.event(&event, Some(&change));
     }

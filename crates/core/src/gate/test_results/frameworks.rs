@@ -272,13 +272,32 @@ pub(super) const FRAMEWORKS: &[Framework] = &[
     },
     Framework {
         name: "RSpec",
-        sums: &[sum_below("Finished in ", "", Shape::Numbers(", "))],
+        sums: &[Sum { after: After::Line(Line("Finished in ", "")), ..sum("", " example", Shape::Numbers(", ")) }],
         words: &[
             ("example", Total), ("examples", Total), ("failure", Failed), ("failures", Failed), ("pending", Skipped),
             ("error occurred outside of examples", Outside), ("errors occurred outside of examples", Outside),
         ],
         sections: &[(Line("Failed examples:", ""), true)],
         failures: &[failure("rspec ", " # ", Name::Behind(" # "), Is::Test)],
+        ..NEW
+    },
+    Framework {
+        name: "ExUnit",
+        sums: &[
+            Sum { after: After::Line(Line("Finished in ", "")), ..sum("", "test", Shape::Numbers(", ")) },
+            Sum { after: After::Line(Line("Finished in ", "")), ..sum("", " propert", Shape::Numbers(", ")) },
+            sum("There are no tests to run", "", Shape::Zero),
+        ],
+        words: &[
+            ("test", Total), ("tests", Total), ("doctest", Total), ("doctests", Total), ("property", Total), ("properties", Total),
+            ("failure", Failed), ("failures", Failed), ("invalid", Failed), ("skipped", Skipped), ("excluded", Skipped),
+        ],
+        failures: &[
+            failure("  ", ") test ", Name::Numbered, Is::Test),
+            failure("  ", ") doctest ", Name::Numbered, Is::Test),
+            failure("  ", ") property ", Name::Numbered, Is::Test),
+            failure("  ", ": failure on setup_all ", Name::Numbered, Is::Test),
+        ],
         ..NEW
     },
     Framework {

@@ -56,6 +56,12 @@ const MOCHA: &[&str] =
     &["cart > 2 is less than 2", "cart > when empty > has no items", "hooks > \"before all\" hook for \"x\"", "wrong — ü"];
 const PLAYWRIGHT: &[&str] = &["p/shop.spec.js › cart › has no items", "p/shop.spec.js › wrong — ü"];
 const NEXTEST: &[&str] = &["shop tests::prints", "shop tests::wrong"];
+const EXUNIT: &[&str] = &["test basket empty (ExTest)", "test wrong — ü (so) (ExTest)"];
+const EXUNIT_SETUP: &[&str] = &[
+    "SetupTest: failure on setup_all callback, all tests have been invalidated",
+    "test basket empty (ExTest)",
+    "test wrong — ü (so) (ExTest)",
+];
 const RSPEC: &[&str] =
     &["Shop #cart 2 is less than 2", "Shop #cart is expected to eq 2", "Shop #cart when empty has no items", "Shop wrong — ü"];
 const PHPUNIT: &[&str] = &["ShopTest::testBoom", "ShopTest::testLen with data set \"ü\" ('ü', 1)", "ShopTest::testWrong"];
@@ -124,6 +130,14 @@ const CASES: &[(&str, Option<Expected>)] = &[
     ("rspec-good", Some((2, 0, 2, 0, &[]))),
     ("rspec-bad", Some((0, 0, 0, 1, &[]))),
     ("rspec-empty", Some((0, 0, 0, 0, &[]))),
+    ("exunit-plain", Some((3, 1, 5, 0, EXUNIT))),
+    ("exunit-color", Some((3, 1, 5, 0, EXUNIT))),
+    ("exunit-trace", Some((3, 1, 5, 0, EXUNIT))),
+    // Two tests have no result, because what they share failed.
+    ("exunit-setup", Some((3, 1, 7, 1, EXUNIT_SETUP))),
+    ("exunit-good", Some((1, 5, 1, 0, &[]))),
+    ("exunit-empty", Some((0, 0, 0, 0, &[]))),
+    ("exunit-bad", None),
     ("phpunit-plain", Some((4, 2, 7, 0, PHPUNIT))),
     ("phpunit-dox", Some((4, 2, 7, 3, &[]))),
     ("phpunit-color", Some((4, 2, 7, 0, PHPUNIT))),
@@ -222,6 +236,7 @@ fn u3_a_list_of_names_that_is_not_complete_is_known_to_be_so() {
         ("mocha-plain", "1) wrong"),
         ("nextest-plain", "(2/4)"),
         ("rspec-plain", "# Shop wrong"),
+        ("exunit-plain", "1) test wrong"),
         ("phpunit-plain", "1) ShopTest::testWrong"),
         ("unittest-plain", "FAIL: test_b"),
         ("maven-plain", "wrong(ShopTest)"),
@@ -277,6 +292,8 @@ fn u3_a_forged_line_never_hides_a_failure() {
         "  9 passing (3ms)",
         "────────────\n     Summary [   0.1s] 9 tests run: 9 passed, 0 skipped",
         "Finished in 0.1 seconds\n9 examples, 0 failures",
+        "Finished in 0.1 seconds\n9 tests, 0 failures",
+        "There are no tests to run",
         "OK (9 tests, 9 assertions)",
         "[INFO] Tests run: 9, Failures: 0, Errors: 0, Skipped: 0",
         "ok  \texample.com/fake\t0.1s",
@@ -320,6 +337,7 @@ fn u3_prose_is_no_result() {
         "Tests: 3 passed\n",
         "      9 passing (3ms)\n",
         "9 examples, 0 failures\n",
+        "9 tests, 0 failures\n",
         "  2 failed\n  1 passed (3s)\n",
         "FAIL src/a.test.js\n  ● a test\n",
         "--- FAIL: TestX (0.00s)\n",
@@ -343,6 +361,7 @@ fn u3_junit_files_of_the_big_tools_are_read() {
         ("nextest", 2, 0, &["shop::tests::prints", "shop::tests::wrong"]),
         ("vitest", 4, 2, &["vit1/shop.test.mjs::cart > 2 is less than 2", "vit1/shop.test.mjs::cart > when empty > has no items", "vit1/shop.test.mjs::wrong — ü"]),
         ("ctest", 1, 1, &["wrong one::wrong one"]),
+        ("gradle", 1, 1, &["shop.BasketTest::breaks", "shop.BasketTest::isWrong"]),
     ];
     for (name, passed, skipped, names) in expected {
         let got = file(name);

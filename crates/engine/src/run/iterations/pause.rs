@@ -112,8 +112,8 @@ impl Iterations<'_> {
         if let Some(ends) = self.is_asked_to_end() {
             return Ok(Some(ends));
         }
-        let Some((_, l)) = self.open()? else { return Ok(Some(self.taken_away())) };
-        Ok(self.is_enough(&l))
+        let Some((locked, mut l)) = self.open()? else { return Ok(Some(self.taken_away())) };
+        self.is_enough(&locked, &mut l)
     }
 
     fn notify_of_rest(&self, until: Millis, why: &str) {

@@ -46,7 +46,7 @@ pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Obse
     left_out.into_iter().for_each(warn);
     let mut remarks = Vec::new();
     for (agent, _) in &agents {
-        remarks.extend(look(project, &settings, agent)?);
+        remarks.extend(look(project, &settings, request.subject.verify(), agent)?);
     }
     untrusted_lists(project).into_iter().for_each(&warn);
     settings.permission_mode = preflight::mode_to_ask_for(project, settings.permission_mode);
@@ -214,8 +214,8 @@ fn settings(project: &Project, options: &RunOptions, no_snapshots: bool, warn: &
 }
 
 /// Checks that unattended sessions can get anywhere; what is left to say.
-fn look(project: &Project, settings: &Running, agent: &session::Agent) -> Result<Vec<String>, Failure> {
-    let remarks = preflight::look(project, settings.permission_mode.as_deref(), agent);
+fn look(project: &Project, settings: &Running, verify: &[String], agent: &session::Agent) -> Result<Vec<String>, Failure> {
+    let remarks = preflight::look(project, settings.permission_mode.as_deref(), verify, agent);
     let mut told = Vec::new();
     for remark in remarks.into_iter().chain(preflight::inner_iterations(project, settings.inner, agent)) {
         if remark.weight == Weight::Refusal {

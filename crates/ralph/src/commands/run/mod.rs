@@ -147,6 +147,14 @@ impl Subject {
             Subject::Again(wanted) => wanted.which.as_deref(),
         }
     }
+
+    /// The commands that a new loop has to pass.
+    fn verify(&self) -> &[String] {
+        match self {
+            Subject::New(wanted) => &wanted.settings.verify,
+            Subject::Again(_) => &[],
+        }
+    }
 }
 
 fn at_least_one(text: &str) -> Result<u64, String> {

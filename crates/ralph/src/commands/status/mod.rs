@@ -103,7 +103,7 @@ const ENDED: usize = 20;
 fn those_that_ended(ended: &[View]) {
     for view in ended.iter().take(ENDED) {
         let at = view.last_event_at.as_deref().map(when).unwrap_or_default();
-        let line = format!("  {}  {}, iteration {}, {at}  {}", clean(&view.id), view.stands(), view.iteration, clean(&view.prompt));
+        let line = format!("  {}  {}, {at}  {}", clean(&view.id), view.ended(), clean(&view.prompt));
         ui::line(ui::dim(ui::width().map_or(line.clone(), |width| cut(&line, width))));
     }
     if ended.len() > ENDED {
@@ -113,6 +113,5 @@ fn those_that_ended(ended: &[View]) {
 
 fn last(last: &View) {
     let at = last.last_event_at.as_deref().map(when).unwrap_or_default();
-    let (id, ending, iteration) = (clean(&last.id), last.stands(), last.iteration);
-    ui::paragraph(format!("Last loop: {id} {ending} at iteration {iteration}, {at}. {REPORT}"), 0);
+    ui::paragraph(format!("Last loop: {} {}, {at}. {REPORT}", clean(&last.id), last.ended()), 0);
 }

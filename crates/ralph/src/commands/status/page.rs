@@ -86,11 +86,12 @@ fn waiting(waits: &Waits) -> String {
 #[expect(clippy::cast_precision_loss, reason = "cells of a bar")]
 fn limits(v: &View) {
     let of = |limit: bool, text: String| if limit { format!("of {text}") } else { "no limit".to_owned() };
+    let reached = if v.had_nothing_to_do { 0 } else { v.iteration };
     let mut all = vec![
         (
             "iteration",
-            format!("{} ({})", v.iteration, of(v.max_iterations > 0, v.max_iterations.to_string())),
-            v.iteration as f64,
+            format!("{reached} ({})", of(v.max_iterations > 0, v.max_iterations.to_string())),
+            reached as f64,
             v.max_iterations as f64,
         ),
         ("time", format!("{} ({})", in_words(v.spent_ms), of(v.max_ms > 0, in_words(v.max_ms))), v.spent_ms as f64, v.max_ms as f64),

@@ -82,7 +82,7 @@ fn figures(r: &Report) -> String {
         (Some(_), None) => ", and one that is not over",
     };
     let rounds = (f.rounds.to_string(), format!("{}{more}{limit}", if f.rounds == 1 { "iteration" } else { "iterations" }));
-    let time = (measured(f.elapsed_ms), format!("in all, {} of it work", measured(f.took.work_ms)));
+    let time = (measured(f.spent_ms), format!("spent, {} of it work{}", measured(f.took.work_ms), by_the_clock(f)));
     let verified = match f.wanted {
         0 => (DASH.to_owned(), "nothing to verify".to_owned()),
         _ => match f.verified_in_words().split_once(", ") {
@@ -106,6 +106,12 @@ fn figures(r: &Report) -> String {
     }
     out.push_str("</dl>\n");
     out
+}
+
+/// The sentence above tells the time that was spent. Pauses and waits make it longer by the clock.
+fn by_the_clock(f: &Figures) -> String {
+    let is_longer = f.elapsed_ms.saturating_sub(f.spent_ms) > f.spent_ms / 20 + 1_000;
+    if is_longer { format!(", {} by the clock", measured(f.elapsed_ms)) } else { String::new() }
 }
 
 fn changes(f: &Figures) -> (String, String) {

@@ -45,7 +45,7 @@ fn head(r: &Report) -> String {
     let verified = if f.wanted == 0 { "–".to_owned() } else { f.verified_in_words() };
     let tokens = f.used.tokens.map_or_else(|| "not known".to_owned(), |tokens| in_thousands(tokens.total()));
     let changed = f.changed.map_or_else(|| "– | –".to_owned(), |c| format!("{} | {}", c.commits, lines(c)));
-    let (elapsed, cost) = (measured(f.elapsed_ms), f.used.usd_micros);
+    let (spent, cost) = (measured(f.spent_ms), f.used.usd_micros);
     let rounds = match (r.unfinished, r.ended) {
         (None, _) => f.rounds.to_string(),
         (Some(_), Some(_)) => format!("{} and one cut off", f.rounds),
@@ -58,7 +58,7 @@ fn head(r: &Report) -> String {
     };
     format!(
         "### {} Ralph loop {}: {}\n\n**{}**\n\n> {}\n\n| Verified | Iterations | Time | Tokens | Cost | Commits | Lines |\n|--:|--:|--:|--:|--:|--:|--:|\n\
-         | {verified} | {rounds} | {elapsed} | {tokens} | {cost} | {changed} |\n\n{}\n\n",
+         | {verified} | {rounds} | {spent} | {tokens} | {cost} | {changed} |\n\n{}\n\n",
         r.mood.mark(),
         code(&r.id, 80),
         r.status.replace('-', " "),

@@ -50,6 +50,11 @@ fn eyes_2_everything_is_in_the_json() {
     assert_eq!(json!([report["status"], report["mood"], report["code"]]), json!(["complete", "good", "promise.accepted"]));
     assert_eq!(json!([f["rounds"], f["stops"], f["wanted"], f["verified"], f["refused"]]), json!([12, 12, 9, 8, 3]));
     assert_eq!(f["used"]["usd_micros"], 8_800_000);
+    // u6: the time of the sentence, and what it was by the clock.
+    assert_eq!(f["spent_ms"].as_u64().unwrap() / 60_000, 3 * 60 + 20);
+    assert!(f["elapsed_ms"].as_u64() > f["spent_ms"].as_u64());
+    let page = crate::report::report(&project, &["--html", "-"]);
+    assert!(page.contains("by the clock</dt><dd>3 h 20 min</dd>"), "{page}");
     assert_eq!(report["cost"]["per_verified"], 1_100_000);
     assert_eq!(f["took"]["service_ms"], 2 * 3_600_000 + 12 * 60_000, "the quota");
     assert_eq!(f["took"]["elsewhere_ms"], (690 + 690 + 540) * 1_000, "the checks");

@@ -1,5 +1,7 @@
 //! A run while it works: signals, other terminals, other runners, other carriers.
 
+use std::{fs, os::unix::fs::PermissionsExt};
+
 use super::{Runs, lives, until};
 use crate::common::{LOOP, ME};
 
@@ -10,7 +12,7 @@ fn begun(runs: &Runs, sessions: u64) {
 }
 
 fn go(runs: &Runs) {
-    std::fs::write(runs.out("go"), "").unwrap();
+    fs::write(runs.out("go"), "").unwrap();
     until("the session's end", || !runs.out("go").exists());
 }
 
@@ -112,6 +114,38 @@ fn u6_a_pause_of_a_run_is_shown_and_can_be_taken_back() {
     go(&runs);
     let (code, shown) = running.ends();
     assert_eq!((code, runs.sessions()), (Some(0), 2), "{shown}");
+}
+
+/// u6: `ralph resume` tells the truth about a run that was paused: after the last ruling it still goes on, and once it has given the loop back it does not.
+#[test]
+fn u6_a_resume_just_before_a_run_leaves_tells_the_truth() {
+    let runs = Runs::new(SLOW);
+    // Git stands still where the files of an iteration are kept, between its ruling and the next look at the loop.
+    let (bin, held, free) = (runs.out("bin"), runs.out("held"), runs.out("free"));
+    let (work, hold) =
+        (runs.bed.path("work.txt"), format!("touch '{}'; while [ ! -e '{}' ]; do sleep 0.02; done", held.display(), free.display()));
+    let git = format!("case \"$*\" in *commit-tree*) if [ -e '{}' ]; then {hold}; fi;; esac", work.display());
+    fs::create_dir_all(&bin).unwrap();
+    fs::write(bin.join("git"), format!("#!/bin/sh\n{git}\nPATH=${{PATH#*:}} exec git \"$@\"\n")).unwrap();
+    fs::set_permissions(bin.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = runs.command(&["Go", "--completion-promise", "DONE"]);
+    command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+    let running = runs.spawn(command);
+    begun(&runs, 1);
+    runs.bed.ralph_ok(&["pause"]);
+    go(&runs);
+    until("the files of the iteration", || held.exists());
+    let said = runs.bed.ralph_ok(&["resume"]);
+    fs::write(free, "").unwrap();
+    assert!(said.contains("goes on after this iteration"), "{said}");
+    begun(&runs, 2);
+    runs.bed.ralph_ok(&["pause"]);
+    go(&runs);
+    until("the end", || runs.of_kind("left").len() == 1);
+    let said = runs.bed.ralph(&["resume"]);
+    assert!(said.code == Some(1) && said.stderr.contains("`ralph run --continue` goes on with it"), "{}{}", said.stdout, said.stderr);
+    let (code, shown) = running.ends();
+    assert_eq!((code, runs.sessions(), runs.of_kind("left").len()), (Some(130), 2, 1), "{shown}");
 }
 
 /// u4: after a pause the next run's first prompt has what was last measured.

@@ -7,6 +7,7 @@ mod control;
 mod crash;
 mod ground;
 mod many;
+mod money;
 mod night;
 mod rounds;
 mod screen;
@@ -14,7 +15,7 @@ mod status;
 
 use std::{
     fs,
-    os::unix::process::CommandExt,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::PathBuf,
     process::{Child, Command, Stdio},
     thread,
@@ -92,11 +93,27 @@ impl Runs {
 
     /// Starts it, in a process group of its own.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
+        self.spawn(self.command(args))
+    }
+
+    pub(crate) fn spawn(&self, mut command: Command) -> Running {
         let log = fs::File::create(self.out("shown")).unwrap();
-        let mut command = self.command(args);
         let errors = log.try_clone().unwrap();
         let child = command.stdin(Stdio::null()).stdout(log).stderr(errors).process_group(0).spawn().unwrap();
         Running { child, shown: self.out("shown") }
+    }
+
+    /// Ralph with a script in the place of Claude Code.
+    pub(crate) fn with_client(&self, script: &str) -> Command {
+        let folder = self.bed.home().join("client");
+        fs::create_dir_all(&folder).unwrap();
+        let client = format!("#!/bin/sh\n[ \"$1\" = --version ] && {{ echo '2.1.325 (Claude Code)'; exit 0; }}\n{script}");
+        fs::write(folder.join("claude"), client).unwrap();
+        fs::set_permissions(folder.join("claude"), PermissionsExt::from_mode(0o755)).unwrap();
+        let path = std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap()))).unwrap();
+        let mut command = self.bed.command(RALPH);
+        command.env("PATH", path);
+        command
     }
 
     /// A file of the agent's notes.
