@@ -60,11 +60,10 @@ fn bed(agent: &'static Agent, replies: impl IntoIterator<Item = Reply>) -> Resul
 
 /// Two sessions: the first works and claims nothing, the second claims and its gate holds.
 fn h5_a_run_goes_on_until_its_claim_is_proven(agent: &'static Agent) {
-    let replies = [agent.runs_command("echo 42 > answer.txt"), Reply::text("I have begun."), Reply::text("<promise>DONE</promise>")];
-    // Some agents ask once more when all is over: for a summary, or for what to remember.
-    let (client, project) = (or_skip!(agent.installed()), Project::new());
-    let server = ModelServer::scripted(replies);
-    let program = client.as_program(&project, &server);
+    let claim = || Reply::text("<promise>DONE</promise>");
+    let work = [agent.runs_command("echo 42 > answer.txt"), Reply::text("I have begun.")];
+    // Some agents ask once more beside the work: for a title, or for what to remember.
+    let (project, server, program) = or_skip!(bed(agent, work.into_iter().chain(std::iter::repeat_with(claim).take(4))));
     let output = run(&project, &program, agent, &["--verify", "grep -q 42 answer.txt", "--max-iterations", "4"]);
     let told = server.main_requests().iter().map(Request::all_text).collect::<Vec<_>>();
     assert_eq!(output.code, Some(0), "{output:?}\n{told:?}");
@@ -72,12 +71,13 @@ fn h5_a_run_goes_on_until_its_claim_is_proven(agent: &'static Agent) {
     assert!(!project.exists(LOOP));
     let began = records(&project, "began");
     assert!(began.len() == 2 && began.iter().all(|began| began["agent"] == agent.name), "{began:?}");
-    let sessions = records(&project, "session");
+    let sessions = records(&project, "stop");
     let work: Vec<&Value> = sessions.iter().map(|session| &session["work"]).collect();
     assert_eq!(work[0]["tool_calls"], 1, "{sessions:?}");
-    for (work, tokens) in work.iter().zip([30, 15]) {
+    for work in &work {
+        // The scripted model counts 100 tokens read and 10 written for each answer.
         let sum: u64 = ["input", "output", "cache_read", "cache_written"].iter().filter_map(|kind| work["tokens"][*kind].as_u64()).sum();
-        assert_eq!(sum, tokens, "{sessions:?}");
+        assert!(sum >= 110 && sum % 110 == 0, "{sessions:?}");
         // A price that nobody knows is not guessed.
         let is_known = agent.name == "gemini";
         assert_eq!(work["cost_unknown"] == true, !is_known, "{sessions:?}");
@@ -93,6 +93,6 @@ fn h5_a_key_that_does_not_count_is_told_and_ends_the_run(agent: &'static Agent) 
     let output = run(&project, &program, agent, &["--max-iterations", "4"]);
     assert_eq!(output.code, Some(12), "{output:?}");
     assert!(format!("{}{}", output.stdout, output.stderr).contains("not signed in"), "{output:?}");
-    let sessions = records(&project, "session");
+    let sessions = records(&project, "broke");
     assert_eq!(sessions.len(), 1, "it is not tried again: {sessions:?}");
 }

@@ -31,10 +31,10 @@ impl Agents {
 
     /// Each line of `says` is printed; `first` is run before. It sees the number of its session as `$N`, and notes its arguments.
     fn program(&self, name: &str, first: &str, says: &[Value], code: u8) {
-        let lines: String = says.iter().map(|line| format!("{line}\n")).collect();
+        let lines = says.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
         let home = self.bin.display();
         let script = format!(
-            "#!/bin/sh\nN=$(( $(cat '{home}/{name}.n' 2>/dev/null || echo 0) + 1 )); echo $N > '{home}/{name}.n'\necho \"$*\" >> '{home}/{name}.args'\n[ \"$1\" = --version ] || cat > '{home}/{name}.prompt'\n{first}\ncat <<'END'\n{lines}END\nexit {code}\n"
+            "#!/bin/sh\nN=$(( $(cat '{home}/{name}.n' 2>/dev/null || echo 0) + 1 )); echo $N > '{home}/{name}.n'\necho \"$*\" >> '{home}/{name}.args'\n[ \"$1\" = --version ] || cat > '{home}/{name}.prompt'\n{first}\ncat <<'END'\n{lines}\nEND\nexit {code}\n"
         );
         let path = self.bin.join(name);
         fs::write(&path, script).unwrap();
