@@ -189,7 +189,10 @@ fn h7_hooks_that_wait_for_codexs_review_are_told_until_they_are_reviewed() {
                 r#"{{"event_name":"{snake}","hooks":[{{"async":false,"command":{},"timeout":{},"type":"command"}}]}}"#,
                 entry["command"], entry["timeout"]
             );
-            let hash: String = Sha256::digest(hashed).iter().map(|byte| format!("{byte:02x}")).collect();
+            let hash: String = Sha256::digest(hashed)
+                .iter()
+                .flat_map(|byte| [byte >> 4, byte & 15].map(|n| char::from_digit(n.into(), 16).unwrap()))
+                .collect();
             let hash = if event == edited { hash.replace(|c: char| c.is_ascii_digit(), "0") } else { hash };
             format!("[hooks.state.\"{}:{snake}:0:0\"]\ntrusted_hash = \"sha256:{hash}\"\n\n", patient.agents_file("codex").display())
         };
