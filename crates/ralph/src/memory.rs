@@ -114,7 +114,9 @@ fn size_of(class: usize) -> usize {
 }
 
 // SAFETY: a piece is as large and as aligned as its layout wants (a test says so), is given to one owner at a time, and goes back to where it came from: `holds` tells.
+// Never inlined: a copy in each of some ten thousand places would make the program a fifth larger.
 unsafe impl GlobalAlloc for Memory {
+    #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let class = class_of(layout).filter(|_| HERE.get());
         // SAFETY: this thread may use the reserve.
@@ -123,6 +125,7 @@ unsafe impl GlobalAlloc for Memory {
         if piece.is_null() { unsafe { System.alloc(layout) } } else { piece }
     }
 
+    #[inline(never)]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let class = class_of(layout).filter(|_| HERE.get());
         // SAFETY: this thread may use the reserve.
@@ -136,6 +139,7 @@ unsafe impl GlobalAlloc for Memory {
         piece
     }
 
+    #[inline(never)]
     unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
         if !self.holds(piece) {
             // SAFETY: it came from there.
@@ -149,6 +153,7 @@ unsafe impl GlobalAlloc for Memory {
         }
     }
 
+    #[inline(never)]
     unsafe fn realloc(&self, piece: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if !self.holds(piece) {
             // SAFETY: it came from there.
