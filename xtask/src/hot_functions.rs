@@ -51,9 +51,10 @@ impl HotFunctions {
     }
 
     pub(crate) fn write(&self) -> Result<()> {
-        let lines: String = self.names.iter().map(|name| format!("    *(.text.{name})\n")).collect();
+        let lines: Vec<String> = self.names.iter().map(|name| format!("    *(.text.{name})")).collect();
+        let lines = lines.join("\n");
         let about = "/* Written by `cargo xtask instructions --record`: the functions that a hook call runs, side by side. */";
-        Ok(fs::write(script(), format!("{about}\nSECTIONS\n{{\n  .text.hot :\n  {{\n{lines}  }}\n}}\nINSERT BEFORE .text;\n"))?)
+        Ok(fs::write(script(), format!("{about}\nSECTIONS\n{{\n  .text.hot :\n  {{\n{lines}\n  }}\n}}\nINSERT BEFORE .text;\n"))?)
     }
 }
 
