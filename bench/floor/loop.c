@@ -1,10 +1,11 @@
 /* The least that a stop hook can do where a loop goes on: read the event and the state, replace the state, append a line to a journal, answer.
  *
- * loop HOW STATE BESIDE JOURNAL [LOG]
+ * loop HOW STATE BESIDE JOURNAL [LOG SEAL PREVIOUS]
  *   HOW      rename         write BESIDE, rename it over STATE
  *            rename-sync    the same, and BESIDE is on the disk before it gets the name
  *            exchange-sync  what ralph does: overwrite BESIDE, sync, exchange the two names
  *   LOG      gets a line too
+ *   SEAL     gets a copy of the journal's line, out of the agent's reach: overwrite PREVIOUS, exchange the two names
  *
  * Built with `cc -O2 -static`; no buffered I/O, no allocation. */
 #define _GNU_SOURCE
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { JOURNAL_LINE = 1300, LOG_LINE = 150, ANSWER = 700 };
+enum { JOURNAL_LINE = 1860, LOG_LINE = 140, ANSWER = 950 };
 
 static char event[65536], state[65536], line[JOURNAL_LINE];
 
@@ -24,6 +25,13 @@ static int append(const char *path, size_t length) {
     line[length - 1] = 'x';
     close(file);
     return failed;
+}
+
+static int seal(const char *path, const char *previous) {
+    int file = open(previous, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int failed = file < 0 || write(file, line, JOURNAL_LINE) != JOURNAL_LINE;
+    close(file);
+    return failed || renameat2(AT_FDCWD, previous, AT_FDCWD, path, RENAME_EXCHANGE) != 0;
 }
 
 int main(int argc, char **argv) {
@@ -52,6 +60,8 @@ int main(int argc, char **argv) {
     if (exchange ? renameat2(AT_FDCWD, beside, AT_FDCWD, path, RENAME_EXCHANGE) : rename(beside, path))
         return 1;
 
+    if (argc > 7 && seal(argv[6], argv[7]))
+        return 1;
     if (append(argv[4], JOURNAL_LINE) || (argc > 5 && append(argv[5], LOG_LINE)))
         return 1;
     line[ANSWER - 1] = '\n';

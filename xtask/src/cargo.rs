@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{Result, dist::Target};
+use crate::{Result, dist::Target, hot_functions};
 
 /// The workspace's root folder.
 pub(crate) fn root() -> PathBuf {
@@ -70,7 +70,9 @@ fn ship(command: &mut Command) -> Result<()> {
     let target = shipped_target()?;
     let of_cargo = home().ok_or("no home folder")?;
     let renamed = |folder: &Path, name: &str| format!("--remap-path-prefix={}={name}", folder.display());
-    let flags = json!([renamed(&of_cargo, "cargo"), renamed(&root(), "ralph")]);
+    let mut flags = vec![renamed(&of_cargo, "cargo"), renamed(&root(), "ralph")];
+    flags.extend(hot_functions::link_with(command, &target)?.iter().map(ToString::to_string));
+    let flags = json!(flags);
     command.args(["--target", &target, "--config"]).arg(format!("target.{target}.rustflags={flags}"));
     Ok(())
 }

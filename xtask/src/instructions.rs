@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Result, Verdict,
     cargo::{self, Build},
-    scene::{self, Project, Stops},
+    hot_functions::{self, HotFunctions},
+    scene::{self, Cache, Project, Repository, Stops},
 };
 
 /// Count the instructions of a hook call, and compare with bench/instructions.json
@@ -63,11 +64,14 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     {
         return Ok(skip(&format!("recorded with {} for {}, and this is {toolchain} for {target}", r.toolchain, r.target)));
     }
-    let counts = count_all(&cargo::dist_binary(Build::Released)?)?;
+    let binary = cargo::dist_binary(Build::Released)?;
+    let scene = Scene::make(&binary)?;
+    let counts = scene.count_all()?;
     if args.record {
+        scene.hot_functions()?.write()?;
         let text = serde_json::to_string_pretty(&Recorded { toolchain, target, valgrind, counts })?;
         fs::write(&file, text + "\n")?;
-        println!("recorded in {FILE}");
+        println!("recorded in {FILE}; the functions that were run are in bench/hot-functions.ld");
         return Ok(Verdict::Good);
     }
     let recorded = recorded.ok_or_else(|| format!("{FILE} is missing: `cargo xtask instructions --record` writes it"))?;
@@ -108,55 +112,106 @@ fn ratio(a: u64, b: u64) -> f64 {
     a as f64 / b as f64
 }
 
-fn count_all(binary: &Path) -> Result<BTreeMap<String, u64>> {
-    // Not the system's temporary folder, whose name may be of any length.
-    let folder = tempfile::Builder::new().prefix("ralph-count-").rand_bytes(6).tempdir_in("/tmp")?;
-    let ralph = folder.path().join("ralph");
-    fs::copy(binary, &ralph)?;
-    let transcript = folder.path().join("none.jsonl");
+/// The calls that are looked at, and where they take place.
+struct Scene {
+    no_loop: Counter,
+    ended: Counter,
+    goes_on: Counter,
+    gate: Counter,
+    known: Counter,
+    /// Goes with the scene.
+    _folder: tempfile::TempDir,
+}
 
-    let bare = Project::bare(folder.path().join("bare"))?;
-    let no_loop = Counter { stops: Stops::with_message(&bare, &transcript), project: bare, ralph: &ralph };
-    let project = Project::with_loop(folder.path().join("loop"), &ralph)?;
-    let goes_on = Counter { stops: Stops::with_message(&project, &transcript), project, ralph: &ralph };
-    // The first stop of a loop differs from all others.
-    goes_on.count(0)?;
+impl Scene {
+    fn make(binary: &Path) -> Result<Self> {
+        // Not the system's temporary folder, whose name may be of any length.
+        let folder = tempfile::Builder::new().prefix("ralph-count-").rand_bytes(6).tempdir_in("/tmp")?;
+        let at = |name: &str| folder.path().join(name);
+        let ralph = at("ralph");
+        fs::copy(binary, &ralph)?;
+        let messages = |project: Project| {
+            let stops = Stops::with_message(&project, &at("none.jsonl"));
+            Counter { project, stops, ralph: ralph.clone() }
+        };
+        let claims = |project: Project| Counter { stops: Stops::with_claim(&project), project, ralph: ralph.clone() };
+        Ok(Scene {
+            no_loop: messages(Project::bare(at("bare"))?),
+            ended: messages(Project::with_ended_loop(at("ended"), &ralph)?),
+            goes_on: messages(Project::with_loop(at("loop"), &ralph)?),
+            gate: claims(Project::with_gate(at("gate"), &ralph, Cache::Off, Repository::No)?),
+            known: claims(Project::with_gate(at("known"), &ralph, Cache::On, Repository::Yes)?),
+            _folder: folder,
+        })
+    }
 
-    let mut counts = BTreeMap::new();
-    for (name, counter) in [("no-loop", &no_loop), ("loop-goes-on", &goes_on)] {
-        let all = (1..=REPEATS).map(|n| counter.count(n)).collect::<Result<Vec<_>>>()?;
-        println!("{name:<14} counted {all:?}");
-        counts.insert(name.to_owned(), all.into_iter().min().unwrap_or(0));
+    fn count_all(&self) -> Result<BTreeMap<String, u64>> {
+        // The first stop of a loop differs from all others.
+        self.goes_on.count(0)?;
+        let mut counts = BTreeMap::new();
+        for (name, counter) in [("no-loop", &self.no_loop), ("loop-goes-on", &self.goes_on)] {
+            let all = (1..=REPEATS).map(|n| counter.count(n)).collect::<Result<Vec<_>>>()?;
+            println!("{name:<14} counted {all:?}");
+            counts.insert(name.to_owned(), all.into_iter().min().unwrap_or(0));
+        }
+        let reached = self.goes_on.project.iteration()?;
+        if reached != REPEATS + 2 {
+            return Err(
+                format!("the loop should be at iteration {}, but is at {reached}: that was not the path to count", REPEATS + 2).into()
+            );
+        }
+        Ok(counts)
     }
-    let reached = goes_on.project.iteration()?;
-    if reached != REPEATS + 2 {
-        return Err(format!("the loop should be at iteration {}, but is at {reached}: that was not the path to count", REPEATS + 2).into());
+
+    /// The functions of all these calls: the commonest call first, so that it touches the least.
+    fn hot_functions(&self) -> Result<HotFunctions> {
+        let map = hot_functions::map()?;
+        let functions = hot_functions::functions(&fs::read_to_string(&map).map_err(|e| format!("{}: {e}", map.display()))?);
+        let mut hot = HotFunctions::default();
+        for call in [&self.no_loop, &self.ended, &self.goes_on, &self.gate, &self.known] {
+            // The second time, a gate's verdict is known.
+            for n in REPEATS + 1..=REPEATS + 2 {
+                hot.add(&call.profile(n)?, &functions);
+            }
+        }
+        Ok(hot)
     }
-    Ok(counts)
 }
 
 /// Runs one case under callgrind.
-struct Counter<'a> {
+struct Counter {
     project: Project,
     stops: Stops,
-    ralph: &'a PathBuf,
+    ralph: PathBuf,
 }
 
-impl Counter<'_> {
+impl Counter {
     fn count(&self, n: u64) -> Result<u64> {
+        let log = self.run(n, &["--callgrind-out-file=/dev/null"])?;
+        let collected = log.lines().find_map(|l| l.split_once("Collected : ")?.1.trim().parse().ok());
+        collected.ok_or_else(|| format!("valgrind counted nothing:\n{log}").into())
+    }
+
+    /// What callgrind writes about a call: each instruction that was run, with its address.
+    fn profile(&self, n: u64) -> Result<String> {
+        let file = self.project.dir.with_extension("callgrind");
+        self.run(n, &["--dump-instr=yes", "--compress-pos=no", &format!("--callgrind-out-file={}", file.display())])?;
+        Ok(fs::read_to_string(file)?)
+    }
+
+    fn run(&self, n: u64, options: &[&str]) -> Result<String> {
         let event = self.project.dir.join("event.json");
         fs::write(&event, self.stops.event(n))?;
         let output = Command::new("valgrind")
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-            .arg(self.ralph)
+            .arg("--tool=callgrind")
+            .args(options)
+            .arg(&self.ralph)
             .args(scene::hook_args())
             .env_clear()
             .envs(self.project.env(Some("claude-code_2-1-325_harness")))
             .stdin(File::open(&event)?)
             .stdout(Stdio::null())
             .output()?;
-        let log = String::from_utf8_lossy(&output.stderr);
-        let collected = log.lines().find_map(|l| l.split_once("Collected : ")?.1.trim().parse().ok());
-        collected.ok_or_else(|| format!("valgrind counted nothing:\n{log}").into())
+        Ok(String::from_utf8_lossy(&output.stderr).into_owned())
     }
 }

@@ -13,6 +13,7 @@ mod cargo;
 mod dist;
 mod fuzz;
 mod generate;
+mod hot_functions;
 mod instructions;
 #[cfg(unix)]
 mod picture;

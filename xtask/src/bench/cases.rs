@@ -112,11 +112,15 @@ impl Stage<'_> {
             let args = [text(&project.loop_file())].into_iter().chain(log).collect();
             Ok(self.case(id, &self.floors.no_loop, args, project, &Kind::Idle))
         };
-        let goes_on = |id, name, how: &str, log: bool| -> Result<Case> {
+        let goes_on = |id, name, how: &str, same: bool| -> Result<Case> {
             let project = Project::with_loop(self.dir(name), self.ralph)?;
             let own = |file: &str| text(&project.dir.join(".ralph").join(file));
             let mut args = vec![how.to_owned(), text(&project.loop_file()), own("backup/main.md"), own("journal/floor.jsonl")];
-            args.extend(log.then(|| own("hook.log")));
+            if same {
+                let sealed = |name: &str| project.home().join(name);
+                fs::write(sealed("seal"), "")?;
+                args.extend([own("hook.log"), text(&sealed("seal")), text(&sealed("previous"))]);
+            }
             let mut case = self.case(id, &self.floors.goes_on, args, project, &Kind::Message(None));
             // It rewrites the file and counts nothing.
             case.counts = None;

@@ -213,7 +213,9 @@ those of one machine on one day. A target that is MISSED makes the benchmark fai
 Measured is the program as it is released: static, for musl. The rows of `cargo install` are what that command builds: for the host's own C library, \
 without our flags.
 
-- A *floor* is a static C program (`bench/floor/`) that does the least that is possible: it reads the event and makes the same writes, with the same sync, and decides nothing.
+- A *floor* is a static C program (`bench/floor/`) that does the least that is possible: it reads the event and makes the same writes, with the same sync, and decides nothing. \
+*The same writes* of a loop that goes on: the loop file (written beside it, synced, exchanged with it), the seal (written beside it, exchanged with it), a line of \
+the journal and one of the log.
 - *bash + jq* are scripts of the usual shape (`bench/baseline/`).
 - A *gate* is the command `true`, which has to prove a claim, in a folder without git and with `cache = false`, or in a repository of 200 files. Beside it \
 is a file that never exists, so that the loop goes on. What a gate costs besides its command: two sealed journal lines, the loop file with its sync, a log, \

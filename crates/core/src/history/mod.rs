@@ -318,24 +318,48 @@ pub struct Ended {
     pub code: Option<Code>,
 }
 
+/// Puts a history together from the lines of a journal.
+#[derive(Debug, Default)]
+pub struct Reading {
+    history: History,
+    /// The last line that could be read: only its state is wanted as a whole.
+    last: Vec<u8>,
+}
+
+impl Reading {
+    pub fn line(&mut self, line: &[u8]) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        // Where a line is known to be text, its strings need not be looked at one by one.
+        let record: serde_json::Result<Passing> = match std::str::from_utf8(line) {
+            Ok(line) => serde_json::from_str(line),
+            Err(_) => serde_json::from_slice(line),
+        };
+        match record {
+            Ok(record) => {
+                self.history.take(record.into());
+                self.last.clear();
+                self.last.extend_from_slice(line);
+            }
+            Err(_) => self.history.unreadable += 1,
+        }
+    }
+
+    pub fn finish(mut self) -> History {
+        if let Ok(record) = serde_json::from_slice::<Record>(&self.last) {
+            self.history.state = record.state;
+        }
+        self.history
+    }
+}
+
 impl History {
     /// The history that a journal, or its end, tells.
     pub fn of(journal: &[u8]) -> Self {
-        let mut history = History::default();
-        let mut last = None;
-        for line in lines(journal) {
-            match serde_json::from_slice::<Passing>(line) {
-                Ok(record) => {
-                    history.take(record.into());
-                    last = Some(line);
-                }
-                Err(_) => history.unreadable += 1,
-            }
-        }
-        if let Some(record) = last.and_then(|line| serde_json::from_slice::<Record>(line).ok()) {
-            history.state = record.state;
-        }
-        history
+        let mut reader = Reading::default();
+        lines(journal).for_each(|line| reader.line(line));
+        reader.finish()
     }
 
     /// The next record.

@@ -5,7 +5,7 @@
 use std::{borrow::Cow, fmt::Write as _, ops::Range};
 
 use crate::text::{
-    Problem, line_of,
+    Problem, find_byte, line_of,
     yaml::{self, Document, Node},
 };
 
@@ -58,7 +58,7 @@ impl FrontMatter {
         let (at, text) = match self.yaml.get(key)? {
             Some((key, scalar)) if scalar.text().is_some() && scalar.span.is_empty() => {
                 let key_end = self.at.start + key.span.end;
-                let colon = memchr::memchr(b':', &bytes[key_end..self.at.end]).map_or(key_end, |colon| key_end + colon + 1);
+                let colon = find_byte(b':', &bytes[key_end..self.at.end]).map_or(key_end, |colon| key_end + colon + 1);
                 (colon..colon, Cow::Owned(format!(" {spelled}")))
             }
             Some((_, scalar)) if scalar.text().is_some() => {

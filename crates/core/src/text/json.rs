@@ -5,6 +5,8 @@
 
 use serde::de::DeserializeOwned;
 
+use crate::text::find_either;
+
 /// Parses `bytes`; where that fails, repairs what is repairable and tries once more. The error is that of the strict parse.
 pub fn parse_tolerant<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
@@ -45,7 +47,7 @@ impl ObjectEnd {
 
     /// Goes to the end of the string. `false`: that has not come yet, nor has perhaps the second byte of an escape, which is then gone back to.
     fn skip_string(&mut self, text: &[u8]) -> bool {
-        while let Some(found) = memchr::memchr2(b'"', b'\\', &text[self.at..]) {
+        while let Some(found) = find_either(b'"', b'\\', &text[self.at..]) {
             self.at += found;
             match text[self.at] {
                 b'"' => {

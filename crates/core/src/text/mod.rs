@@ -1,6 +1,7 @@
 //! Words: what agents and people are told, and how foreign text is read, cleaned and masked.
 
 mod clean;
+mod find;
 pub(crate) mod json;
 mod lines;
 pub(crate) mod markdown;
@@ -12,6 +13,8 @@ pub mod time;
 pub(crate) mod yaml;
 
 pub use clean::{clean, count, excerpt, is_unseen, iterations, normalised, of_limit, opening, quoted};
+pub use find::find_byte;
+pub(crate) use find::{find_either, rfind_byte};
 pub use json::{ObjectEnd, parse_tolerant};
 pub use lines::Lines;
 pub use plain_lines::PlainLines;

@@ -7,9 +7,12 @@ use std::{
 
 use ralph_core::{
     gate::Finding,
-    history::History,
+    history::{self, History},
     journal::{Event, Record, Runner, State, last_record, records},
-    text::time::{self, Millis},
+    text::{
+        Lines,
+        time::{self, Millis},
+    },
 };
 
 use crate::{
@@ -22,6 +25,9 @@ const TAIL: u64 = 8 * 1024;
 
 /// A larger file is no journal.
 const MOST: usize = 1 << 30;
+
+/// A journal is read in pieces of this size where it need not be in memory as a whole.
+const PIECE: usize = 256 << 10;
 
 /// A whole journal.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
@@ -78,6 +84,26 @@ pub(crate) fn last_findings(path: &Path) -> Vec<Finding> {
     let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
     let found = |record: Record| if let Event::Stop { evidence, .. } = record.event { Some(evidence.gates) } else { None };
     records(&end).0.into_iter().rev().find_map(found).unwrap_or_default()
+}
+
+/// The history that a whole journal tells.
+pub fn whole_history(path: &Path) -> io::Result<History> {
+    let (mut file, size) = files::open_regular(path)?;
+    if size > MOST as u64 {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let (mut reader, mut lines) = (history::Reading::default(), Lines::new(MOST));
+    let mut piece = vec![0; PIECE];
+    loop {
+        match file.read(&mut piece)? {
+            0 => break,
+            n => lines.feed(&piece[..n], |line| reader.line(line)),
+        }
+    }
+    if let Some(line) = lines.finish() {
+        reader.line(&line);
+    }
+    Ok(reader.finish())
 }
 
 /// The history that the end of a journal tells. Whatever is further back is long ago.

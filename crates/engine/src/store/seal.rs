@@ -11,6 +11,7 @@ use std::{fs, path::Path};
 use ralph_core::{
     journal::{Record, State},
     loops::{is_loop_id, is_name},
+    text::find_byte,
 };
 
 use crate::{
@@ -94,7 +95,7 @@ impl Seal {
     }
 
     fn parse(kind: Kind, bytes: Vec<u8>) -> Option<Self> {
-        let end = memchr::memchr(b'\n', &bytes)?;
+        let end = find_byte(b'\n', &bytes)?;
         let head = Head::parse(&bytes[..end])?;
         let mut line = bytes;
         line.drain(..=end);
@@ -154,7 +155,7 @@ fn ended(id: &str) -> String {
 /// The head of the live loop of this name.
 pub(super) fn head(project: &Project, name: &str) -> Option<Head> {
     let bytes = files::read_head(&project.state_file(&live(name))?, MAX_HEAD).ok()?;
-    Head::parse(&bytes[..memchr::memchr(b'\n', &bytes)?])
+    Head::parse(&bytes[..find_byte(b'\n', &bytes)?])
 }
 
 /// The last line that ralph wrote about a loop, however the journal looks now. Without a seal it is the journal's, as far as that can be believed.

@@ -1,6 +1,7 @@
 //! Three clocks: the wall clock, one that is never set, and the birth of a process; and the zone that people read the first one in.
 
 use std::{
+    path::Path,
     sync::OnceLock,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -8,6 +9,8 @@ use std::{
 use jiff::tz::TimeZone;
 
 use ralph_core::text::time::{self, Millis};
+
+use crate::sys::{env, files};
 
 /// The wall clock.
 #[expect(clippy::disallowed_methods, reason = "the one place that asks for the time")]
@@ -19,7 +22,18 @@ pub fn now() -> Millis {
 pub fn zone() -> &'static TimeZone {
     static ZONE: OnceLock<TimeZone> = OnceLock::new();
     // Tests expect the same words on every machine.
-    ZONE.get_or_init(|| if cfg!(test) { TimeZone::UTC } else { TimeZone::try_system().unwrap_or(TimeZone::UTC) })
+    let read = || if cfg!(test) { None } else { system_zone().or_else(|| TimeZone::try_system().ok()) };
+    ZONE.get_or_init(|| read().unwrap_or(TimeZone::UTC))
+}
+
+/// The system's zone, where its rules are in the usual place and `TZ` names no other. To find out the zone's name, too, which is not shown, the whole
+/// database of zones would be listed: that takes as long as a gate.
+fn system_zone() -> Option<TimeZone> {
+    const LARGEST: usize = 1 << 20;
+    if env::names_a_zone() {
+        return None;
+    }
+    TimeZone::tzif("local", &files::read(Path::new("/etc/localtime"), LARGEST).ok()?).ok()
 }
 
 /// A moment for people: `2026-11-15 10:30:00 CET`.

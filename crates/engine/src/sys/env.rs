@@ -126,6 +126,12 @@ pub(crate) fn has_display() -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| os(name).is_some_and(|value| !value.is_empty()))
 }
 
+/// Whether `TZ` says in which zone the person reads times; empty, it says UTC.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub(crate) fn names_a_zone() -> bool {
+    std::env::var_os("TZ").is_some()
+}
+
 /// The folders in which programs are looked for.
 pub(crate) fn search_path() -> Vec<PathBuf> {
     os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()

@@ -131,7 +131,7 @@ fn written(project: &Project, gathered: &Report, path: &Path, open: bool) -> Don
 
 /// Prints a text as it is, or writes it to the file that was asked for. On a terminal nothing of it steers that: it quotes agents and gates.
 fn put(file: Option<&Path>, text: &str) -> Done {
-    let text = &secrets::mask(text);
+    let text = &secrets::own().mask(text);
     match file.filter(|path| *path != Path::new("-")) {
         Some(path) => files::write_named(path, text.as_bytes()).map_err(Failure::cannot_write(path)),
         None => {

@@ -63,11 +63,11 @@ pub(crate) fn findings(project: &Project, which: Option<&str>) -> Result<(View, 
 /// A loop, and what its journal tells.
 fn history(project: &Project, which: Option<&str>) -> Result<(View, History), Failure> {
     let view = find_loop::view(project, which).map_err(|failure| without_a_journal(project, which).unwrap_or(failure))?;
-    let bytes = journal::read(&view.journal).map_err(|e| match e.kind() {
+    let history = journal::whole_history(&view.journal).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => no_journal(&view.id, &view.journal),
         _ => Failure::new(format!("cannot read {}: {e}", view.journal.display())),
     })?;
-    Ok((view, History::of(&bytes)))
+    Ok((view, history))
 }
 
 /// Writes the page of a loop that ended, paused or parked, unless the person wants none. If it cannot be written, `ralph report` says why.

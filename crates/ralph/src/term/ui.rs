@@ -1,6 +1,7 @@
 //! Printing: colour and line breaks on a terminal, plain text in a pipe. A broken pipe is no error.
 
 use std::{
+    borrow::Cow,
     fmt::{Display, Write as _},
     io::{IsTerminal, Write, stderr, stdout},
     path::Path,
@@ -184,18 +185,29 @@ pub(crate) fn try_raw(text: &str) -> bool {
 
 /// Some characters may stand in JSON as they are, and would steer a terminal or hide from who reads it. They stand in strings only, so they can be spelled
 /// there.
-pub(crate) fn escaped(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        if matches!(c, '\u{7f}'..='\u{9f}') || is_unseen(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                let _ = write!(out, "\\u{unit:04x}");
-            }
-        } else {
-            out.push(c);
+pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
+    let (mut rest, mut out) = (json, String::new());
+    while let Some((at, c)) = first_unseen(rest) {
+        out.push_str(&rest[..at]);
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(out, "\\u{unit:04x}");
         }
+        rest = &rest[at + c.len_utf8()..];
     }
-    out
+    if out.is_empty() { Cow::Borrowed(json) } else { Cow::Owned(out + rest) }
+}
+
+/// The first character that must not stand in JSON as it is. Nearly all others are ASCII, and are passed over by their bytes.
+fn first_unseen(text: &str) -> Option<(usize, char)> {
+    let mut at = 0;
+    loop {
+        at += text.as_bytes()[at..].iter().position(|byte| *byte >= 0x7f)?;
+        let c = text[at..].chars().next()?;
+        if matches!(c, '\u{7f}'..='\u{9f}') || is_unseen(c) {
+            return Some((at, c));
+        }
+        at += c.len_utf8();
+    }
 }
 
 fn failed_json(e: &serde_json::Error) -> String {

@@ -18,6 +18,10 @@ const LONGEST_LABEL: usize = 48;
 /// Whether a key begins with the word at `at`.
 pub(super) fn begins(buf: &[u8], at: usize, is_end: bool) -> Option<Step> {
     const BEGIN: &[u8] = b"-----BEGIN ";
+    // Nearly no word begins like this, and one byte tells.
+    if buf[at] != b'-' {
+        return None;
+    }
     let rest = buf[at..].strip_prefix(BEGIN)?;
     let label = &rest[..rest.len().min(LONGEST_LABEL + 5)];
     match memmem::find(label, b"-----") {

@@ -25,6 +25,9 @@ const SHORTEST_OWN: usize = 8;
 /// The possible beginning of a secret is held back until this much of it has come.
 const LONGEST: usize = 8 << 10;
 
+/// A long text is looked through in parts of this length.
+const PART: usize = 64 << 10;
+
 /// The secrets that are known word for word.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
@@ -51,10 +54,26 @@ impl Secrets {
 
     /// A text without its secrets.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut out = Vec::with_capacity(text.len());
-        self.mask_into(text.as_bytes(), &mut out);
+        let bytes = text.as_bytes();
+        let mut masking = Masking::new(self);
+        // A long text without secrets is never copied as a whole.
+        let (mut out, mut same) = (Vec::new(), 0);
+        let mut parts = bytes.chunks(PART).peekable();
+        while let Some(part) = parts.next() {
+            let had_none = !masking.has_masked;
+            masking.feed(part, &mut out);
+            if parts.peek().is_none() {
+                masking.finish(&mut out);
+            }
+            if !masking.has_masked {
+                same += out.len();
+                out.clear();
+            } else if had_none {
+                out.splice(..0, bytes[..same].iter().copied());
+            }
+        }
         // Only ASCII is cut, and only ASCII put in its place.
-        if out == text.as_bytes() { Cow::Borrowed(text) } else { Cow::Owned(String::from_utf8_lossy(&out).into_owned()) }
+        if masking.has_masked { Cow::Owned(String::from_utf8_lossy(&out).into_owned()) } else { Cow::Borrowed(text) }
     }
 
     /// Bytes that need not be text, and lines of JSON, which stay lines of JSON.
@@ -89,6 +108,8 @@ pub struct Masking {
     /// The next bytes belong to the last ones.
     goes_on: Option<GoesOn>,
     key: Option<keys::Key>,
+    /// Something was not as it came.
+    has_masked: bool,
 }
 
 /// A run of bytes that was longer than what is held back.
@@ -119,13 +140,13 @@ impl Masking {
 
     /// Takes some bytes, and adds what is known to be without secrets to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        self.own.feed(bytes, false, &mut self.held);
+        self.has_masked |= self.own.feed(bytes, false, &mut self.held);
         self.scan(false, out);
     }
 
     /// Nothing more comes for now.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        self.own.feed(&[], true, &mut self.held);
+        self.has_masked |= self.own.feed(&[], true, &mut self.held);
         self.scan(true, out);
         (self.goes_on, self.key) = (None, None);
     }
@@ -149,6 +170,7 @@ impl Masking {
             let is_end = is_end || buf.len() - at > LONGEST;
             if let Some(key) = &mut self.key {
                 out.extend_from_slice(&buf[copied..at]);
+                self.has_masked = true;
                 match key.take(&buf[at..], is_end, out) {
                     keys::Taken::Wait => {
                         copied = at;
@@ -170,6 +192,7 @@ impl Masking {
                 Step::Mask { from, to, alike } => {
                     out.extend_from_slice(&buf[copied..from]);
                     out.extend_from_slice(MASK.as_bytes());
+                    self.has_masked = true;
                     self.goes_on = (to == buf.len()).then_some(GoesOn::Secret(alike));
                     (at, copied) = (to, to);
                 }
@@ -187,21 +210,31 @@ impl Masking {
 
 /// The bytes of words, names and the beginnings of tokens.
 fn is_word(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
+    WORD[usize::from(b)]
 }
 
+static WORD: [bool; 256] = table(b"_-");
+
 /// Bytes at which something may begin.
-static MATTERS: [bool; 256] = {
+static MATTERS: [bool; 256] = table(b"_-:\\%\x1b");
+
+/// Letters, digits and some more bytes.
+const fn table(more: &[u8]) -> [bool; 256] {
     let mut table = [false; 256];
     let mut b = 0;
-    while b < 256 {
-        #[expect(clippy::cast_possible_truncation, reason = "it is below 256")]
-        let byte = b as u8;
-        table[b] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':' | b'\\' | b'%' | 0x1b);
+    while b < 128 {
+        #[expect(clippy::cast_possible_truncation, reason = "it is below 128")]
+        let is_alphanumeric = (b as u8).is_ascii_alphanumeric();
+        table[b] = is_alphanumeric;
         b += 1;
     }
+    let mut n = 0;
+    while n < more.len() {
+        table[more[n] as usize] = true;
+        n += 1;
+    }
     table
-};
+}
 
 fn step(buf: &[u8], at: usize, is_end: bool) -> Step {
     let rest = &buf[at..];
@@ -260,28 +293,31 @@ struct Own {
 }
 
 impl Own {
-    fn feed(&mut self, bytes: &[u8], is_end: bool, out: &mut Vec<u8>) {
+    /// Returns whether there was any.
+    fn feed(&mut self, bytes: &[u8], is_end: bool, out: &mut Vec<u8>) -> bool {
         if self.values.is_empty() {
             out.extend_from_slice(bytes);
-            return;
+            return false;
         }
         self.held.extend_from_slice(bytes);
         let mut found: Vec<(usize, usize)> =
             self.values.iter().flat_map(|value| memmem::find_iter(&self.held, value).map(|at| (at, at + value.len()))).collect();
         found.sort_unstable();
         let open = if is_end { self.held.len() } else { self.held.len() - self.begun() };
-        let mut copied = 0;
+        let (mut copied, mut has_masked) = (0, false);
         for (from, to) in found {
             // One that overlaps another one goes with it; one that begins where a longer one may begin waits.
             if from >= copied && from < open {
                 out.extend_from_slice(&self.held[copied..from]);
                 out.extend_from_slice(MASK.as_bytes());
+                has_masked = true;
             }
             copied = if from < open { copied.max(to) } else { copied };
         }
         let until = open.max(copied);
         out.extend_from_slice(&self.held[copied..until]);
         self.held.drain(..until);
+        has_masked
     }
 
     /// How many of the last bytes may be the beginning of a value.

@@ -3,6 +3,7 @@
 //! Source code has such names, too, and its values are calls and other names. So a value without quotes has to look like a secret.
 
 use super::{Step, shapes};
+use crate::text::{find_byte, rfind_byte};
 
 /// The kind of value that a name announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -345,10 +346,10 @@ pub(super) fn in_url(buf: &[u8], at: usize, is_end: bool) -> Step {
         return Step::Wait;
     };
     let authority = &buf[from..from + len];
-    let Some(host) = memchr::memrchr(b'@', authority) else { return Step::To(from) };
+    let Some(host) = rfind_byte(b'@', authority) else { return Step::To(from) };
     let user = &authority[..host];
     let none: fn(u8) -> bool = |_| false;
-    match memchr::memchr(b':', user) {
+    match find_byte(b':', user) {
         Some(colon) if !is_placeholder(&user[colon + 1..]) => Step::Mask { from: from + colon + 1, to: from + host, alike: none },
         None if user.len() >= 20 && has_digit(user) => Step::Mask { from, to: from + host, alike: none },
         _ => Step::To(from),

@@ -190,6 +190,10 @@ pub(super) fn at(buf: &[u8], at: usize, end: usize, is_end: bool) -> Option<Step
     let rest = &buf[at..];
     for shape in &SHAPES[usize::from(first)..usize::from(last)] {
         let starts = shape.starts.as_bytes();
+        // The second letter tells most words from it.
+        if rest.len() > 1 && rest[1] != starts[1] {
+            continue;
+        }
         let step =
             if rest.starts_with(starts) { shape.at(buf, at, is_end) } else { (!is_end && starts.starts_with(rest)).then_some(Step::Wait) };
         if step.is_some() {
