@@ -1,6 +1,6 @@
 //! `ralph run --agent NAME` with the real clients of other agents, against the scripted model. The cases are the same for all of them: h5 of issue "any agent".
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use crate::real::{LOOP, RALPH, files_in};
 use ralph_testkit::{Agent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
@@ -39,7 +39,9 @@ fn model(agent: &Agent) -> &'static str {
 fn run(project: &Project, program: &Path, agent: &Agent, more: &[&str]) -> Output {
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
     let args = ["run", TASK, "--promise", "DONE", "--agent", agent.name, "--model", model(agent)];
-    let output = project.run(RALPH).args(args).args(["--permission-mode", "bypassPermissions"]).args(more).env("PATH", path).output();
+    let command = project.run(RALPH).args(args).args(["--permission-mode", "bypassPermissions"]).args(more).env("PATH", path);
+    // opencode alone needs ten seconds for a session, beside the other tests three times as many.
+    let output = command.timeout(Duration::from_secs(240)).output();
     assert!(!output.timed_out, "{output:?}");
     output
 }
