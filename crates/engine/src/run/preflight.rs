@@ -215,10 +215,13 @@ fn denied(permissions: &Permissions, rules: &[String]) -> Option<Remark> {
         return None;
     }
     let for_edits = if edits { "`ralph run --permission-mode acceptEdits` lets it change files; " } else { "" };
+    // Where commands are asked for, the client still runs some that it knows to be harmless.
+    let is_asked = |tool: &str| permissions.of_fate(Fate::Asked).into_iter().any(|asked| asked == tool);
+    let named: Vec<&str> = missing.iter().map(|tool| if *tool == "Bash" && is_asked(tool) { "most Bash commands" } else { tool }).collect();
     let rules = if rules.is_empty() { "rules".to_owned() } else { rules.join(", ") };
     let text = format!(
         "in {mode} {} will be denied, because there is no one to ask: {for_edits}{rules} under permissions.allow in .claude/settings.json would let it run commands",
-        missing.join(", ")
+        named.join(", ")
     );
     Some(Remark::new(Weight::Warning, text))
 }
