@@ -4,6 +4,7 @@
 //! agent is registered with, how it is started without a person, and what its transcripts and its stream say. [`Host`] is the table of them.
 
 pub mod abilities;
+pub mod acp;
 mod agent_event;
 mod agent_stream;
 mod answer;
@@ -108,6 +109,11 @@ pub fn find_program(host: &Host, project: &Path) -> Option<PathBuf> {
         return claude::program::find_outside(project);
     }
     process::which_outside(host.headless.as_ref()?.program, project)
+}
+
+/// The same for a program that speaks ACP.
+pub fn find_acp_program(agent: &acp::AcpAgent, project: &Path) -> Option<PathBuf> {
+    process::which_outside(agent.headless.program, project)
 }
 
 /// Reads an event from a hook's standard input, and finds out who sent it.

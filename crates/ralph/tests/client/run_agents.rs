@@ -28,7 +28,7 @@ in_every_agent! {
 }
 
 /// The model's name in each agent's words.
-fn model(agent: &Agent) -> &'static str {
+pub(crate) fn model(agent: &Agent) -> &'static str {
     match agent.name {
         "droid" => "custom:fake-model",
         "opencode" => "fake/fake-model",
@@ -46,14 +46,14 @@ fn run(project: &Project, program: &Path, agent: &Agent, more: &[&str]) -> Outpu
     output
 }
 
-fn records(project: &Project, kind: &str) -> Vec<Value> {
+pub(crate) fn records(project: &Project, kind: &str) -> Vec<Value> {
     let journals = files_in(project.path(".ralph/journal"));
     let text: String = journals.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
     let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].clone());
     records.filter(|event| event["kind"] == kind).collect()
 }
 
-fn bed(agent: &'static Agent, replies: impl IntoIterator<Item = Reply>) -> Result<(Project, ModelServer, std::path::PathBuf), Skip> {
+pub(crate) fn bed(agent: &'static Agent, replies: impl IntoIterator<Item = Reply>) -> Result<(Project, ModelServer, std::path::PathBuf), Skip> {
     let (client, project, server) = (agent.installed()?, Project::new(), ModelServer::scripted(replies));
     let program = client.as_program(&project, &server);
     Ok((project, server, program))

@@ -1,12 +1,14 @@
 //! Recorded outputs of the real clients, at work and in trouble. A line with `#` begins the next case.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use super::*;
 use crate::hosts::Host;
 
+const PLACE: &Path = Path::new("/p");
+
 const LAUNCH: Launch<'static> =
-    Launch { session: "s", model: Some("gpt-5.5"), permission_mode: None, usd_micros_left: 0, prices: &Prices(Vec::new()) };
+    Launch { session: "s", model: Some("gpt-5.5"), permission_mode: None, usd_micros_left: 0, prices: &Prices(Vec::new()), folder: PLACE, prompt: "" };
 
 /// A case of a recorded output: its name, how it ended, what was heard.
 struct Case {
