@@ -136,7 +136,7 @@ static AGENTS: [Agent; 7] = [
         start: &["node_modules/@factory/cli-linux-x64/bin/droid"],
         unpack: None,
         args: &["exec", "-m", "custom:fake-model", "--skip-permissions-unsafe"],
-        vars: |_| vec![("FACTORY_DISABLE_KEYRING", "1".to_owned())],
+        vars: |_| vec![("FACTORY_DISABLE_KEYRING", "1".to_owned()), ("FACTORY_API_KEY", KEY.to_owned())],
         files: |url| {
             let model = json!({"displayName": "fake-model", "model": MODEL, "baseUrl": format!("{url}/v1"), "apiKey": KEY, "provider": "generic-chat-completion-api"});
             vec![(".factory/settings.json", json!({"customModels": [model], "enableAutoUpdate": false}).to_string())]

@@ -42,7 +42,7 @@ fn run(project: &Project, program: &Path, agent: &Agent, mode: &str, more: &[&st
         let keep = Path::new(&keep).join(format!("{}-{mode}-{}", agent.name, more.len()));
         std::fs::create_dir_all(&keep).unwrap();
         for folder in crate::real::files_in(project.path(".ralph/rounds")) {
-            for file in crate::real::files_in(&folder) {
+            for file in crate::real::files_in(folder) {
                 std::fs::copy(&file, keep.join(file.file_name().unwrap())).unwrap();
             }
         }
@@ -65,6 +65,9 @@ fn h6_a_run_over_acp_goes_on_until_its_claim_is_proven(agent: &'static Agent) {
     let sessions = records(&project, "stop");
     let work: Vec<&Value> = sessions.iter().map(|session| &session["work"]).collect();
     assert_eq!(work[0]["tool_calls"], 1, "{sessions:?}");
+    // The scripted model counts 100 tokens read and 10 written for each answer. Droid tells no tokens, opencode those of the last answer.
+    let sums: Vec<u64> = work.iter().map(|work| ["input", "output"].iter().filter_map(|kind| work[*kind].as_u64()).sum()).collect();
+    assert_eq!(sums, if agent.name == "droid" { [0, 0] } else if agent.name == "opencode" { [110, 110] } else { [220, 110] }, "{sessions:?}");
     let ids: Vec<&str> = work.iter().filter_map(|work| work["agent_session"].as_str()).collect();
     assert!(ids.len() == 2 && ids[0] != ids[1], "{sessions:?}");
 }
@@ -73,6 +76,8 @@ fn h6_a_run_over_acp_goes_on_until_its_claim_is_proven(agent: &'static Agent) {
 fn h6_what_is_asked_for_is_answered_by_the_permission_mode(agent: &'static Agent) {
     let work = [agent.runs_command("echo 42 > answer.txt"), Reply::text("It was not allowed.")];
     let (project, _server, program) = or_skip!(bed(agent, work.into_iter().chain(std::iter::repeat_with(|| Reply::text("So be it.")).take(4))));
+    // What its settings do not ask for, opencode does.
+    project.write("opencode.json", r#"{"permission": {"bash": "ask"}}"#);
     let output = run(&project, &program, agent, "acceptEdits", &["--once"]);
     let sessions = records(&project, "stop");
     assert_eq!(sessions.len(), 1, "{output:?}");

@@ -52,6 +52,9 @@ const MODE: u64 = 3;
 const MODEL: u64 = 4;
 const PROMPT: u64 = 5;
 
+/// It tells an error of its model's service as a message of the model's, and then no tokens.
+const COPILOT: &str = "Copilot";
+
 /// JSON-RPC's code for an unknown method, and ACP's for an agent that is not signed in.
 const NO_SUCH_METHOD: i64 = -32601;
 const SIGN_IN: i64 = -32000;
@@ -68,6 +71,9 @@ pub(crate) struct AcpClient {
     has_denied: bool,
     /// The last of ralph's requests that was answered.
     answered: u64,
+    /// What is said before the prompt is no answer to it.
+    is_prompted: bool,
+    tells_errors_as_words: bool,
     /// The agent's words belong to this message.
     message: Option<String>,
     is_thinking: bool,
@@ -119,6 +125,8 @@ impl AcpClient {
             asked: VecDeque::new(),
             has_denied: false,
             answered: 0,
+            is_prompted: false,
+            tells_errors_as_words: false,
             message: None,
             is_thinking: false,
             usd: 0.0,
@@ -176,7 +184,7 @@ impl AcpClient {
             return;
         }
         match kind {
-            "agent_message_chunk" => self.words(update, says),
+            "agent_message_chunk" if self.is_prompted => self.words(update, says),
             "tool_call" | "tool_call_update" => self.calls.update(update, says),
             "usage_update" => self.context(update, says),
             _ => return,
@@ -256,6 +264,7 @@ impl AcpClient {
                     self.cannot_start(format!("it speaks version {other} of ACP, and ralph speaks version {VERSION}"), says);
                 }
                 INITIALIZE => {
+                    self.tells_errors_as_words = result["agentInfo"]["name"] == COPILOT;
                     let folder = self.live.as_ref().map(|live| live.folder.display().to_string());
                     self.send(NEW, "session/new", json!({"cwd": folder, "mcpServers": []}));
                 }
@@ -296,13 +305,19 @@ impl AcpClient {
 
     fn prompt(&mut self) {
         let Some(live) = &mut self.live else { return };
+        self.is_prompted = true;
         let prompt = json!([{"type": "text", "text": std::mem::take(&mut live.prompt)}]);
         self.send(PROMPT, "session/prompt", json!({"sessionId": self.session, "prompt": prompt}));
     }
 
     /// The turn is over.
     fn ends(&mut self, result: &Value, says: &mut Vec<Says>) {
-        for (model, tokens) in uses(result) {
+        let used = uses(result);
+        let words = self.stream.text().filter(|text| self.tells_errors_as_words && used.is_empty() && text.starts_with("Error: "));
+        if let Some(message) = words {
+            return says.push(Says::failed(message));
+        }
+        for (model, tokens) in used {
             says.push(Says::Used { model, tokens, usd: None, in_all: true });
         }
         says.push(Says::Ended);
@@ -360,14 +375,14 @@ impl Live {
 
 /// What a prompt used, by model where it is told.
 fn uses(result: &Value) -> Vec<(Option<String>, Tokens)> {
-    let by_model = result["_meta"]["quota"]["model_usage"].as_array();
-    let of_gemini = |one: &Value| (one["model"].as_str().map(str::to_owned), tokens(&one["token_count"], ["input_tokens", "output_tokens", "", ""]));
-    let mut all: Vec<_> = by_model.into_iter().flatten().map(of_gemini).collect();
-    if result["usage"].is_object() {
-        all = vec![(None, used(&result["usage"]))];
-    }
-    all.retain(|(_, tokens)| tokens.total() > 0);
-    all
+    let meta = &result["_meta"];
+    let gemini = meta["quota"]["model_usage"].as_array().into_iter().flatten();
+    let gemini =
+        gemini.map(|one| (one["model"].as_str().map(str::to_owned), tokens(&one["token_count"], ["input_tokens", "output_tokens", "", ""])));
+    let grok = meta["usage"]["modelUsage"].as_object().into_iter().flatten();
+    let grok = grok.map(|(model, usage)| (Some(model.clone()), used(usage)));
+    let all = if result["usage"].is_object() { vec![(None, used(&result["usage"]))] } else { gemini.chain(grok).collect() };
+    all.into_iter().filter(|(_, tokens)| tokens.total() > 0).collect()
 }
 
 /// Numbers of tokens in the protocol's words.
@@ -385,6 +400,7 @@ impl Decode for AcpClient {
     fn line(&mut self, line: &[u8], told: &mut Vec<Heard>) -> Line {
         if let Some(sent) = line.strip_prefix(b"> ").filter(|_| self.live.is_none()) {
             let mut says = Vec::new();
+            self.is_prompted |= memchr::memmem::find(sent, b"\"session/prompt\"").is_some();
             if let Ok(answer) = parse_tolerant::<Value>(sent) {
                 self.sent(&answer, &mut says);
             }
