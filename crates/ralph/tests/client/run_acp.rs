@@ -38,15 +38,6 @@ fn run(project: &Project, program: &Path, agent: &Agent, mode: &str, more: &[&st
     let command = project.run(RALPH).args(args).args(more).env("PATH", path);
     let output = command.timeout(Duration::from_secs(240)).output();
     assert!(!output.timed_out, "{output:?}");
-    if let Some(keep) = std::env::var_os("KEEP_ACP_LOGS") {
-        let keep = Path::new(&keep).join(format!("{}-{mode}-{}", agent.name, more.len()));
-        std::fs::create_dir_all(&keep).unwrap();
-        for folder in crate::real::files_in(project.path(".ralph/rounds")) {
-            for file in crate::real::files_in(folder) {
-                std::fs::copy(&file, keep.join(file.file_name().unwrap())).unwrap();
-            }
-        }
-    }
     output
 }
 
@@ -94,4 +85,19 @@ fn h6_a_key_that_does_not_count_is_told_over_acp(agent: &'static Agent) {
     assert_eq!(output.code, Some(12), "{output:?}");
     assert!(format!("{}{}", output.stdout, output.stderr).contains("not signed in"), "{output:?}");
     assert_eq!(records(&project, "broke").len(), 1, "it is not tried again");
+}
+
+/// The agent calls ralph's own stop hook at the end of each session: it keeps quiet, and the run counts.
+#[test]
+fn h6_a_registered_hook_keeps_quiet_in_a_run_over_acp() {
+    let agent = Agent::by_name("qwen");
+    let replies = [Reply::text("I have begun."), Reply::text("<promise>DONE</promise>")];
+    let (project, server, program) = or_skip!(bed(agent, replies));
+    assert!(project.run(RALPH).args(["init", "--agent", agent.name]).output().success());
+    let output = run(&project, &program, agent, "bypassPermissions", &["--max-iterations", "3"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert_eq!((records(&project, "began").len(), records(&project, "stop").len()), (2, 2), "{output:?}");
+    assert_eq!(server.main_requests().len(), 2, "no session was sent back by its hook");
+    let log = project.read(".ralph/hook.log");
+    assert!(log.lines().filter(|line| line.contains("Stop")).count() >= 2, "it was called: {log}");
 }
