@@ -91,8 +91,9 @@ fn h6_a_key_that_does_not_count_is_told_over_acp(agent: &'static Agent) {
 #[test]
 fn h6_a_registered_hook_keeps_quiet_in_a_run_over_acp() {
     let agent = Agent::by_name("qwen");
-    let replies = [Reply::text("I have begun."), Reply::text("<promise>DONE</promise>")];
-    let (project, server, program) = or_skip!(bed(agent, replies));
+    // It asks once more beside the work.
+    let claims = std::iter::repeat_with(|| Reply::text("<promise>DONE</promise>")).take(4);
+    let (project, server, program) = or_skip!(bed(agent, std::iter::once(Reply::text("I have begun.")).chain(claims)));
     assert!(project.run(RALPH).args(["init", "--agent", agent.name]).output().success());
     let output = run(&project, &program, agent, "bypassPermissions", &["--max-iterations", "3"]);
     assert_eq!(output.code, Some(0), "{output:?}");

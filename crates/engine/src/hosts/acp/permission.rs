@@ -92,7 +92,10 @@ mod tests {
     use super::*;
 
     fn call(kind: &str, places: &[&str]) -> Call {
-        Call { kind: kind.to_owned(), places: places.iter().map(|place| (*place).to_owned()).collect(), ..Call::default() }
+        let mut call = Call::default();
+        kind.clone_into(&mut call.kind);
+        call.places = places.iter().map(|place| (*place).to_owned()).collect();
+        call
     }
 
     #[test]
