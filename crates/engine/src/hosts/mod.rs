@@ -116,6 +116,14 @@ pub fn find_acp_program(agent: &acp::AcpAgent, project: &Path) -> Option<PathBuf
     process::which_outside(agent.headless.program, project)
 }
 
+/// Reads the log of a session of `ralph run`, as the journal names its agent; `None`: its lines are no events.
+pub fn log_reader(agent: &str) -> Option<Box<dyn Decode>> {
+    if agent == acp::COMMAND.name || acp::AcpAgent::by_name(agent).is_some() {
+        return Some(Box::new(acp::AcpClient::of_log()));
+    }
+    Host::by_name(agent).filter(|host| host.headless.is_some()).map(Host::log_reader)
+}
+
 /// Reads an event from a hook's standard input, and finds out who sent it.
 pub fn read(input: &[u8], invocation: &Invocation) -> Result<(Event, Caller), serde_json::Error> {
     reading::read(input, invocation.host())

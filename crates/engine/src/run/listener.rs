@@ -125,7 +125,13 @@ impl Decoder {
 
 impl Ear {
     /// Begins to listen; `command` is the first line of the log.
-    pub(super) fn new(sense: Decoder, log: &Path, command: &str, tell: SyncSender<Option<Vec<Heard>>>, answers: Option<SyncSender<Vec<u8>>>) -> Self {
+    pub(super) fn new(
+        sense: Decoder,
+        log: &Path,
+        command: &str,
+        tell: SyncSender<Option<Vec<Heard>>>,
+        answers: Option<SyncSender<Vec<u8>>>,
+    ) -> Self {
         let mut log = open(log);
         log.write(secrets::mask(&format!("$ {command}\n")).as_bytes());
         let most = if matches!(sense, Decoder::Events(_)) { MAX_EVENT } else { MAX_LINE };

@@ -18,7 +18,12 @@ use ralph_core::{
 };
 
 use crate::{
-    hosts::{self, acp::{self, AcpAgent}, Exit, Headless, Host, Launch, prices::Prices, why},
+    hosts::{
+        self, Exit, Headless, Host, Launch,
+        acp::{self, AcpAgent},
+        prices::Prices,
+        why,
+    },
     run::{
         events::Heard,
         listener::{Decoder, Ear, Listening},
@@ -157,10 +162,11 @@ pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wanted
         None => Decoder::plain(),
     };
     let mut task = session.task();
-    let (answers, more) = sense.first_words().map(|words| (words, sync_channel(MOST_UNREAD))).map_or((None, None), |(words, (answers, more))| {
-        task.input = words;
-        (Some(answers), Some(more))
-    });
+    let (answers, more) =
+        sense.first_words().map(|words| (words, sync_channel(MOST_UNREAD))).map_or((None, None), |(words, (answers, more))| {
+            task.input = words;
+            (Some(answers), Some(more))
+        });
     let ear = Arc::new(Ear::new(sense, session.log, &shown(&task), tell, answers));
     let (ended, reason, listening) = thread::scope(|scope| {
         scope.spawn(|| told.into_iter().map_while(|told| told).flatten().for_each(|heard| hears(&heard)));

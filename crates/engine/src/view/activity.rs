@@ -16,7 +16,11 @@ use ralph_core::{
 use serde::Serialize;
 
 use crate::{
-    hosts::{acp::{self, AcpClient}, Decode, Heard, Host, Line, client, transcript},
+    hosts::{
+        Decode, Heard, Host, Line,
+        acp::{self, AcpClient},
+        client, transcript,
+    },
     store::project::Project,
     sys::{
         files,

@@ -58,7 +58,17 @@ fn h6_a_run_over_acp_goes_on_until_its_claim_is_proven(agent: &'static Agent) {
     assert_eq!(work[0]["tool_calls"], 1, "{sessions:?}");
     // The scripted model counts 100 tokens read and 10 written for each answer. Droid tells no tokens, opencode those of the last answer.
     let sums: Vec<u64> = work.iter().map(|work| ["input", "output"].iter().filter_map(|kind| work[*kind].as_u64()).sum()).collect();
-    assert_eq!(sums, if agent.name == "droid" { [0, 0] } else if agent.name == "opencode" { [110, 110] } else { [220, 110] }, "{sessions:?}");
+    assert_eq!(
+        sums,
+        if agent.name == "droid" {
+            [0, 0]
+        } else if agent.name == "opencode" {
+            [110, 110]
+        } else {
+            [220, 110]
+        },
+        "{sessions:?}"
+    );
     let ids: Vec<&str> = work.iter().filter_map(|work| work["agent_session"].as_str()).collect();
     assert!(ids.len() == 2 && ids[0] != ids[1], "{sessions:?}");
 }
@@ -66,7 +76,8 @@ fn h6_a_run_over_acp_goes_on_until_its_claim_is_proven(agent: &'static Agent) {
 /// A command in a mode that allows edits only.
 fn h6_what_is_asked_for_is_answered_by_the_permission_mode(agent: &'static Agent) {
     let work = [agent.runs_command("echo 42 > answer.txt"), Reply::text("It was not allowed.")];
-    let (project, _server, program) = or_skip!(bed(agent, work.into_iter().chain(std::iter::repeat_with(|| Reply::text("So be it.")).take(4))));
+    let (project, _server, program) =
+        or_skip!(bed(agent, work.into_iter().chain(std::iter::repeat_with(|| Reply::text("So be it.")).take(4))));
     // What its settings do not ask for, opencode does.
     project.write("opencode.json", r#"{"permission": {"bash": "ask"}}"#);
     let output = run(&project, &program, agent, "acceptEdits", &["--once"]);

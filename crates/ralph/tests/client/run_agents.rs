@@ -53,7 +53,10 @@ pub(crate) fn records(project: &Project, kind: &str) -> Vec<Value> {
     records.filter(|event| event["kind"] == kind).collect()
 }
 
-pub(crate) fn bed(agent: &'static Agent, replies: impl IntoIterator<Item = Reply>) -> Result<(Project, ModelServer, std::path::PathBuf), Skip> {
+pub(crate) fn bed(
+    agent: &'static Agent,
+    replies: impl IntoIterator<Item = Reply>,
+) -> Result<(Project, ModelServer, std::path::PathBuf), Skip> {
     let (client, project, server) = (agent.installed()?, Project::new(), ModelServer::scripted(replies));
     let program = client.as_program(&project, &server);
     Ok((project, server, program))

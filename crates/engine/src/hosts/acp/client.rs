@@ -135,7 +135,7 @@ impl AcpClient {
         }
     }
 
-    fn send(&mut self, id: u64, method: &str, params: Value) {
+    fn send(&mut self, id: u64, method: &str, params: &Value) {
         if let Some(live) = &mut self.live {
             live.out.push(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         }
@@ -256,7 +256,9 @@ impl AcpClient {
         let result = &message["result"];
         match message.get("error") {
             // It asks then, and is answered.
-            Some(_) if id == MODE && self.live.as_ref().is_some_and(|live| live.policy == Some(Policy::Everything)) => self.prompt_or_model(),
+            Some(_) if id == MODE && self.live.as_ref().is_some_and(|live| live.policy == Some(Policy::Everything)) => {
+                self.prompt_or_model();
+            }
             Some(error) => self.fails(id, error, says),
             None => match id {
                 INITIALIZE if result["protocolVersion"] != VERSION => {
@@ -266,7 +268,7 @@ impl AcpClient {
                 INITIALIZE => {
                     self.tells_errors_as_words = result["agentInfo"]["name"] == COPILOT;
                     let folder = self.live.as_ref().map(|live| live.folder.display().to_string());
-                    self.send(NEW, "session/new", json!({"cwd": folder, "mcpServers": []}));
+                    self.send(NEW, "session/new", &json!({"cwd": folder, "mcpServers": []}));
                 }
                 NEW => self.begins(result, says),
                 MODE => self.prompt_or_model(),
@@ -288,7 +290,7 @@ impl AcpClient {
             live.ask_for_model(result);
         }
         match mode {
-            Some(mode) => self.send(MODE, "session/set_mode", json!({"sessionId": self.session, "modeId": mode})),
+            Some(mode) => self.send(MODE, "session/set_mode", &json!({"sessionId": self.session, "modeId": mode})),
             None => self.prompt_or_model(),
         }
     }
@@ -297,7 +299,7 @@ impl AcpClient {
         match self.live.as_mut().and_then(|live| live.model_request.take()) {
             Some((method, mut params)) => {
                 params["sessionId"] = json!(self.session);
-                self.send(MODEL, method, params);
+                self.send(MODEL, method, &params);
             }
             None => self.prompt(),
         }
@@ -307,7 +309,7 @@ impl AcpClient {
         let Some(live) = &mut self.live else { return };
         self.is_prompted = true;
         let prompt = json!([{"type": "text", "text": std::mem::take(&mut live.prompt)}]);
-        self.send(PROMPT, "session/prompt", json!({"sessionId": self.session, "prompt": prompt}));
+        self.send(PROMPT, "session/prompt", &json!({"sessionId": self.session, "prompt": prompt}));
     }
 
     /// The turn is over.
@@ -377,8 +379,8 @@ impl Live {
 fn uses(result: &Value) -> Vec<(Option<String>, Tokens)> {
     let meta = &result["_meta"];
     let gemini = meta["quota"]["model_usage"].as_array().into_iter().flatten();
-    let gemini =
-        gemini.map(|one| (one["model"].as_str().map(str::to_owned), tokens(&one["token_count"], ["input_tokens", "output_tokens", "", ""])));
+    let gemini = gemini
+        .map(|one| (one["model"].as_str().map(str::to_owned), tokens(&one["token_count"], ["input_tokens", "output_tokens", "", ""])));
     let grok = meta["usage"]["modelUsage"].as_object().into_iter().flatten();
     let grok = grok.map(|(model, usage)| (Some(model.clone()), used(usage)));
     let all = if result["usage"].is_object() { vec![(None, used(&result["usage"]))] } else { gemini.chain(grok).collect() };
@@ -418,7 +420,7 @@ impl Decode for AcpClient {
         let client = json!({"name": "ralph", "title": "ralph", "version": env!("CARGO_PKG_VERSION")});
         let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false});
         let params = json!({"protocolVersion": VERSION, "clientCapabilities": capabilities, "clientInfo": client});
-        self.send(INITIALIZE, "initialize", params);
+        self.send(INITIALIZE, "initialize", &params);
         Some(self.words_to_send().concat())
     }
 

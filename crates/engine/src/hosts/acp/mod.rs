@@ -6,7 +6,9 @@ mod tool_calls;
 
 pub(crate) use client::AcpClient;
 
-use super::headless::Headless;
+use std::path::Path;
+
+use super::{Decode, Launch, headless::Headless, prices::Prices};
 
 /// A program that speaks ACP.
 pub struct AcpAgent {
@@ -30,6 +32,13 @@ impl PartialEq for AcpAgent {
 }
 
 impl Eq for AcpAgent {}
+
+/// The client of one session, with nothing to say yet.
+pub fn conversation(folder: &Path, permission_mode: &str) -> Box<dyn Decode> {
+    let prices = Prices::default();
+    let launch = Launch { permission_mode: Some(permission_mode), folder, prompt: "Go", ..Launch::of_log(&prices) };
+    Box::new(AcpClient::new(&launch, true))
+}
 
 /// The permission modes: they say how ralph answers what an agent asks for, so no agent needs arguments for them.
 const MODES: &[(&str, &[&str])] = &[("default", &[]), ("acceptEdits", &[]), ("bypassPermissions", &[])];

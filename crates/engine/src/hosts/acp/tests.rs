@@ -16,9 +16,9 @@ const AGENTS_RECORDED: [&str; 5] = ["gemini", "copilot", "qwen", "grok", "openco
 
 fn lines(case: &str) -> Vec<String> {
     let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents/acp.jsonl")).unwrap();
-    let head = json!({"#": case}).to_string();
+    let head = json!({"#": case});
     let is_head = |line: &&str| line.starts_with("{\"#\"");
-    let own = text.lines().skip_while(|line| serde_json::from_str::<Value>(line).ok().is_none_or(|v| v.to_string() != head)).skip(1);
+    let own = text.lines().skip_while(|line| serde_json::from_str::<Value>(line).ok().is_none_or(|line| line != head)).skip(1);
     own.take_while(|line| !is_head(line)).map(str::to_owned).collect()
 }
 
@@ -38,7 +38,9 @@ fn live(case: &str, mode: &str) -> (AcpClient, Vec<Heard>, Vec<String>) {
 /// As `ralph watch` reads it.
 fn of_log(case: &str) -> (AcpClient, Vec<Heard>) {
     let (mut client, mut told) = (AcpClient::of_log(), Vec::new());
-    lines(case).iter().for_each(|line| assert_eq!(client.line(line.as_bytes(), &mut told), Line::Event, "{line}"));
+    for line in lines(case) {
+        assert_eq!(client.line(line.as_bytes(), &mut told), Line::Event, "{line}");
+    }
     (client, told)
 }
 
@@ -46,7 +48,11 @@ fn of_log(case: &str) -> (AcpClient, Vec<Heard>) {
 fn h6_a_session_that_works_is_understood() {
     for agent in AGENTS_RECORDED {
         let (client, told, sent) = live(&format!("{agent} works"), "bypassPermissions");
-        assert_eq!((client.outcome(Exit::default(), ""), client.is_over(), client.tools()), (Outcome::Stopped, true, ToolUse::Used), "{agent}");
+        assert_eq!(
+            (client.outcome(Exit::default(), ""), client.is_over(), client.tools()),
+            (Outcome::Stopped, true, ToolUse::Used),
+            "{agent}"
+        );
         assert_eq!(client.text().as_deref(), Some("I have begun."), "{agent}");
         let work = client.work();
         assert_eq!((work.tool_calls, work.denied.len()), (1, 0), "{agent}");
@@ -92,7 +98,10 @@ fn after_prompt(lines: &[Value]) -> (AcpClient, Vec<Heard>, Vec<String>) {
     let launch = Launch { folder: Path::new("/project"), prompt: "Do it", ..Launch::of_log(&prices) };
     let (mut client, mut told, mut sent) = (AcpClient::new(&launch, true), Vec::new(), Vec::new());
     client.first_words();
-    let begin = [json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1}}), json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s"}})];
+    let begin = [
+        json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1}}),
+        json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s"}}),
+    ];
     for line in begin.iter().chain(lines) {
         client.line(line.to_string().as_bytes(), &mut told);
         sent.extend(client.words_to_send().into_iter().map(|line| String::from_utf8(line).unwrap()));
@@ -122,7 +131,10 @@ fn h6_stop_reasons_and_errors_have_their_outcome() {
         (json!({"result": {"stopReason": "max_tokens"}}), failed(Trouble::Refused { status: None })),
         (json!({"result": {"stopReason": "refusal"}}), failed(Trouble::Refused { status: None })),
         (json!({"result": {"stopReason": "cancelled"}}), failed(Trouble::Crash { code: None, signal: None })),
-        (json!({"error": {"code": -32603, "message": "Internal error", "data": {"status": 429}}}), failed(Trouble::Service { status: Some(429) })),
+        (
+            json!({"error": {"code": -32603, "message": "Internal error", "data": {"status": 429}}}),
+            failed(Trouble::Service { status: Some(429) }),
+        ),
         (json!({"error": {"code": 503, "message": "x"}}), failed(Trouble::Service { status: Some(503) })),
         (json!({"error": {"code": -32603, "message": "maximum context length is 10"}}), failed(Trouble::Refused { status: None })),
         (json!({"error": {"code": -32603, "message": "Internal error"}}), failed(Trouble::Refused { status: None })),
@@ -162,7 +174,14 @@ fn h6_every_agent_has_its_own_name() {
     let prices = Prices::default();
     let line = |name: &str| {
         let launch = Launch { model: Some("m"), ..Launch::of_log(&prices) };
-        AcpAgent::by_name(name).unwrap().headless.args(&launch).iter().map(|arg| arg.to_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
+        AcpAgent::by_name(name)
+            .unwrap()
+            .headless
+            .args(&launch)
+            .iter()
+            .map(|arg| arg.to_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     assert_eq!((line("acp:grok").as_str(), line("acp:opencode").as_str()), ("agent -m m stdio", "acp"));
 }
