@@ -36,7 +36,7 @@ fn run(project: &Project, program: &Path, agent: &Agent, mode: &str, more: &[&st
     let name = format!("acp:{}", agent.name);
     let args = ["run", TASK, "--promise", "DONE", "--agent", &name, "--model", model(agent), "--permission-mode", mode];
     let command = project.run(RALPH).args(args).args(more).env("PATH", path);
-    let output = command.timeout(Duration::from_secs(240)).output();
+    let output = command.timeout(Duration::from_mins(4)).output();
     assert!(!output.timed_out, "{output:?}");
     output
 }

@@ -126,7 +126,7 @@ fn h6_requests_for_permission_are_answered_by_the_mode_and_kept() {
         assert_eq!(work["tool_calls"], 1, "{mode}");
         let log = fs::read_dir(acp.bed.path(".ralph/rounds")).unwrap().next().unwrap().unwrap().path().join("0001-1.jsonl");
         let log = fs::read_to_string(log).unwrap();
-        assert!(log.contains("request_permission") && log.contains(&format!("> {{\"id\":\"q\"")), "{log}");
+        assert!(log.contains("request_permission") && log.contains("> {\"id\":\"q\""), "{log}");
     }
 }
 
