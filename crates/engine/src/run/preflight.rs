@@ -11,7 +11,7 @@ use crate::{
     gates::declared,
     git::Repository,
     hosts::{
-        Host,
+        Headless, acp,
         claude::{
             program::{dotted, said_version, version_in},
             version::MESSAGE_SINCE,
@@ -59,7 +59,9 @@ impl Remark {
 pub fn look(project: &Project, permission_mode: Option<&str>, verify: &[String], agent: &Agent) -> Vec<Remark> {
     let path = match agent {
         Agent::Known(host, path) if host.is_claude() => path,
-        Agent::Known(host, _) => return of_another(host, permission_mode, env::is_container()),
+        Agent::Known(host, _) => return of_another(host.headless.as_ref(), host.title, permission_mode),
+        Agent::Acp(agent, _) => return of_another(Some(&agent.headless), agent.title, permission_mode),
+        Agent::AcpCommand(_) => return of_another(Some(&acp::COMMAND.headless), acp::COMMAND.title, permission_mode),
         // Of another program nothing is known.
         Agent::Command(_) => return Vec::new(),
     };
@@ -92,8 +94,8 @@ pub fn look(project: &Project, permission_mode: Option<&str>, verify: &[String],
 }
 
 /// What an agent other than Claude Code may do in its sessions.
-fn of_another(host: &Host, mode: Option<&str>, is_container: bool) -> Vec<Remark> {
-    let (Some(headless), title) = (host.headless.as_ref(), host.title) else { return Vec::new() };
+fn of_another(headless: Option<&Headless>, title: &str, mode: Option<&str>) -> Vec<Remark> {
+    let Some(headless) = headless else { return Vec::new() };
     let known = || headless.modes.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     match mode {
         Some(mode) if headless.mode(Some(mode)).is_none() => {
@@ -106,7 +108,7 @@ fn of_another(host: &Host, mode: Option<&str>, is_container: bool) -> Vec<Remark
             );
             vec![Remark::new(Weight::Warning, text)]
         }
-        mode => unguarded(mode, is_container).into_iter().collect(),
+        mode => unguarded(mode, env::is_container()).into_iter().collect(),
     }
 }
 

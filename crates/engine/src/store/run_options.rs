@@ -18,6 +18,8 @@ pub struct RunOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_cmd: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub acp_cmd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<String>,
@@ -50,6 +52,7 @@ impl RunOptions {
             agent: self.agent.or(before.agent),
             fallback: if self.fallback.is_empty() { before.fallback } else { self.fallback },
             agent_cmd: self.agent_cmd.or(before.agent_cmd),
+            acp_cmd: self.acp_cmd.or(before.acp_cmd),
             model: self.model.or(before.model),
             permission_mode: self.permission_mode.or(before.permission_mode),
             inner: self.inner.or(before.inner),
@@ -59,12 +62,13 @@ impl RunOptions {
     /// As a person would type it; `None`: there are none.
     pub fn words(&self) -> Option<String> {
         let quoted = |text: &String| {
-            if text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c)) { text.clone() } else { format!("'{text}'") }
+            if text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c)) { text.clone() } else { format!("'{text}'") }
         };
         let fallback = self.fallback.iter().map(|name| ("--fallback", Some(quoted(name))));
         let options = [
             ("--agent", self.agent.as_ref().map(quoted)),
             ("--agent-cmd", self.agent_cmd.as_ref().map(quoted)),
+            ("--acp-cmd", self.acp_cmd.as_ref().map(quoted)),
             ("--model", self.model.as_ref().map(quoted)),
             ("--permission-mode", self.permission_mode.as_ref().map(quoted)),
             ("--inner", self.inner.map(|n| n.to_string())),

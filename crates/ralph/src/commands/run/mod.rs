@@ -92,8 +92,8 @@ const SHOWN: &str = "What is shown";
 /// How the agent is started.
 #[derive(clap::Args)]
 struct Sessions {
-    /// The agent [default: claude, or with --continue the one it had]
-    #[arg(long, value_name = "AGENT", value_parser = agents(), conflicts_with = "agent_cmd")]
+    /// The agent, or acp:NAME for one over the Agent Client Protocol [default: claude, or with --continue the one it had]
+    #[arg(long, value_name = "AGENT", value_parser = PossibleValuesParser::new(agents()), conflicts_with_all = ["agent_cmd", "acp_cmd"])]
     agent: Option<String>,
     /// An agent that goes on while the account of the one before is used up; with =MODEL its model; may be given several times
     #[arg(long, value_name = "AGENT[=MODEL]", value_parser = fallback)]
@@ -101,6 +101,9 @@ struct Sessions {
     /// Another program instead: a shell command that reads the prompt on standard input and prints its answer
     #[arg(long, value_name = "CMD", value_parser = words, conflicts_with_all = ["permission_mode", "inner"])]
     agent_cmd: Option<String>,
+    /// Another agent instead: a shell command that starts a program which speaks the Agent Client Protocol (ACP)
+    #[arg(long, value_name = "CMD", value_parser = words, conflicts_with = "agent_cmd")]
+    acp_cmd: Option<String>,
     /// The model of the sessions, unless an item of a list names another
     #[arg(long, value_name = "MODEL", value_parser = words)]
     model: Option<String>,
@@ -171,13 +174,14 @@ fn whom(text: &str) -> Result<String, String> {
 }
 
 /// The agents that work without a person.
-fn agents() -> PossibleValuesParser {
-    PossibleValuesParser::new(hosts::ALL.into_iter().filter(|host| host.headless.is_some()).map(|host| host.name))
+fn agents() -> Vec<&'static str> {
+    let hosts = hosts::ALL.into_iter().filter(|host| host.headless.is_some()).map(|host| host.name);
+    hosts.chain(hosts::acp::AGENTS.iter().map(|agent| agent.name)).collect()
 }
 
 fn fallback(text: &str) -> Result<String, String> {
     let name = text.split('=').next().unwrap_or_default();
-    let known: Vec<&str> = hosts::ALL.into_iter().filter(|host| host.headless.is_some()).map(|host| host.name).collect();
+    let known = agents();
     if known.contains(&name) { Ok(text.to_owned()) } else { Err(format!("must be one of {}, perhaps with =MODEL", known.join(", "))) }
 }
 

@@ -1,5 +1,6 @@
 //! `ralph run` with agents that are small scripts: what the runner itself does, without a client and without a model.
 
+mod acp;
 mod agents;
 mod beside;
 mod brakes;
