@@ -132,7 +132,7 @@ fn u1_old_names_do_the_same() {
     // Ended loops are in the list of all.
     bed.ralph_ok(&["cancel"]);
     let all = bed.ralph(&["status", "--all"]);
-    assert!(all.code == Some(3) && all.stdout.contains("  main") && all.stdout.contains("cancelled, iteration 2"), "{all:?}");
+    assert!(all.code == Some(3) && all.stdout.contains("  main") && all.stdout.contains("cancelled at iteration 2"), "{all:?}");
 }
 
 #[test]
