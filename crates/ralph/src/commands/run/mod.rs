@@ -13,7 +13,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-use std::{io::stdout, sync::Arc};
+use std::{io::stdout, path::PathBuf, sync::Arc};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ralph_engine::{
@@ -114,6 +114,9 @@ struct Sessions {
     /// How often its stop hook sends a session back while gates fail, before the iteration ends
     #[arg(long, value_name = "N", value_parser = super::count, allow_hyphen_values = true)]
     inner: Option<u64>,
+    /// For programs: the gates and settings of this file instead of the project's ralph.toml, which then neither counts nor needs trust; a file of yours alone, outside of the project
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    gates: Option<PathBuf>,
     /// Work in a linked worktree, created if needed; =NAME if it should not be named after the loop
     #[arg(long, value_name = "NAME", value_parser = worktree, num_args = 0..=1, require_equals = true, default_missing_value = "")]
     worktree: Option<String>,
