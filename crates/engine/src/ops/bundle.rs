@@ -34,7 +34,8 @@ const MAX_LOG: usize = 4 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Bundle {
-    ralph_bundle: u32,
+    #[serde(rename = "ralph_bundle")]
+    version: u32,
     id: String,
     name: String,
     /// Where it was.
@@ -51,7 +52,8 @@ struct Bundle {
 /// Only what every version has.
 #[derive(Deserialize)]
 struct Versioned {
-    ralph_bundle: u32,
+    #[serde(rename = "ralph_bundle")]
+    version: u32,
 }
 
 /// A loop that left or arrived.
@@ -76,7 +78,7 @@ pub fn export(project: &Project, which: Option<&str>) -> Result<(Carried, Vec<u8
         return Err(Refusal::Because(format!("the journal of this loop is not as ralph left it: {misfit}. It cannot be moved")));
     }
     let root = Place::of(project).root().to_string_lossy().into_owned();
-    let mut bundle = Bundle { ralph_bundle: VERSION, id, name, root, trusted: false, project: BTreeMap::new(), state: BTreeMap::new() };
+    let mut bundle = Bundle { version: VERSION, id, name, root, trusted: false, project: BTreeMap::new(), state: BTreeMap::new() };
     for path in bundle.project_files(project) {
         if let Some(text) = text_of(&project.root().join(&path))? {
             bundle.project.insert(path, text);
@@ -210,8 +212,8 @@ impl Bundle {
         }
         let because = |what: &str| Refusal::Because(format!("this is no bundle of a loop: {what}"));
         let versioned: Versioned = serde_json::from_slice(bytes).map_err(|e| because(&e.to_string()))?;
-        if versioned.ralph_bundle != VERSION {
-            let version = versioned.ralph_bundle;
+        if versioned.version != VERSION {
+            let version = versioned.version;
             let message = format!(
                 "this bundle has version {version}, and this ralph reads version {VERSION}: use the version of ralph that wrote it"
             );

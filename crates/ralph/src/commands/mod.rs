@@ -85,7 +85,7 @@ const EXAMPLES: &str = "Examples:
 enum Command {
     Hook(HookArgs),
     Start(start::Args),
-    Run(run::Args),
+    Run(Box<run::Args>),
     Cancel(cancel::Args),
     Pause(pause::Args),
     Resume(resume::Args),
@@ -221,7 +221,7 @@ pub(crate) fn run() -> u8 {
     let done = match command {
         Command::Hook(_) => return crate::hook::run(None),
         Command::Start(args) => start::run(project, args),
-        Command::Run(args) => run::run(project, args),
+        Command::Run(args) => run::run(project, *args),
         Command::Cancel(args) => cancel::run(project, &args),
         Command::Pause(args) => pause::run(project, &args),
         Command::Resume(args) => resume::run(project, &args),
