@@ -25,6 +25,9 @@ pub struct RunOptions {
     pub permission_mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inner: Option<u64>,
+    /// The settings that count instead of `ralph.toml`, by their absolute path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gates: Option<String>,
 }
 
 fn path(loop_name: &str) -> String {
@@ -56,6 +59,7 @@ impl RunOptions {
             model: self.model.or(before.model),
             permission_mode: self.permission_mode.or(before.permission_mode),
             inner: self.inner.or(before.inner),
+            gates: self.gates.or(before.gates),
         }
     }
 
@@ -72,6 +76,7 @@ impl RunOptions {
             ("--model", self.model.as_ref().map(quoted)),
             ("--permission-mode", self.permission_mode.as_ref().map(quoted)),
             ("--inner", self.inner.map(|n| n.to_string())),
+            ("--gates", self.gates.as_ref().map(quoted)),
         ];
         let words: Vec<String> =
             options.into_iter().chain(fallback).filter_map(|(name, value)| Some(format!("{name} {}", value?))).collect();

@@ -1,5 +1,6 @@
 //! The command line: one file for each command.
 
+mod bundle;
 mod cancel;
 mod completions;
 mod demo;
@@ -110,6 +111,7 @@ enum Command {
     #[command(hide = true)]
     Phase(phase::Args),
     Trust(trust::Args),
+    Bundle(bundle::Args),
     #[command(hide = true)]
     Notify(notify::Args),
     #[command(hide = true)]
@@ -244,6 +246,7 @@ pub(crate) fn run() -> u8 {
         Command::Gate(args) => gate::run(project, &args),
         Command::Phase(args) => phase::run(project, &args),
         Command::Trust(args) => trust::run(project, &args),
+        Command::Bundle(args) => bundle::run(project, &args),
         Command::Notify(args) => notify::run(project, &args),
         Command::Plugin(args) => plugin::run(&args),
         Command::Demo(args) => demo::run(&args),

@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    path::Path,
     sync::{Arc, OnceLock},
 };
 
@@ -37,9 +38,13 @@ pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Obse
     signals::notice();
     let warn = |text: String| observer.on_event(&RunEvent::Warning { text });
     preconditions::look(project, &request, &warn)?;
-    let project = &*place(project, &request, &warn)?;
+    let mut place = place(project, &request, &warn)?;
+    let (name, options) = options(&place, &request);
+    if let Some(gates) = &options.gates {
+        place = Cow::Owned(place.into_owned().under_settings(Path::new(gates))?);
+    }
+    let project = &*place;
     refuse_what_cannot_be_proven(project)?;
-    let (name, options) = options(project, &request);
     let agents = find_agents(project, &options)?;
     let mut settings = settings(project, &options, request.sessions.no_snapshots, &warn);
     let (ways, left_out) = Ways::of_run(project, &request.notify).map_err(Failure::usage)?;
@@ -115,7 +120,7 @@ fn options(project: &Project, request: &Request) -> (String, RunOptions) {
         Ok(found) if !is_new => found.name,
         _ => asked.unwrap_or("main").to_owned(),
     };
-    let Sessions { agent, fallback, agent_cmd, acp_cmd, model, permission_mode, inner, .. } = &request.sessions;
+    let Sessions { agent, fallback, agent_cmd, acp_cmd, model, permission_mode, inner, gates, .. } = &request.sessions;
     let said = RunOptions {
         agent: agent.clone().filter(|agent| agent != "claude"),
         fallback: fallback.clone(),
@@ -124,6 +129,7 @@ fn options(project: &Project, request: &Request) -> (String, RunOptions) {
         model: model.clone(),
         permission_mode: permission_mode.clone(),
         inner: *inner,
+        gates: gates.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned()),
     };
     let mut before = if is_new { RunOptions::default() } else { RunOptions::of(project, &name) };
     // Another agent has other models.

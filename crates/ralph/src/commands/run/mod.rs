@@ -13,7 +13,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-use std::{io::stdout, sync::Arc};
+use std::{io::stdout, path::PathBuf, sync::Arc};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ralph_engine::{
@@ -74,6 +74,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WHERE", value_parser = whom, help_heading = LOOP)]
     notify: Vec<String>,
 
+    /// For programs: end as after SIGTERM when standard input is closed, as it is when the program that holds it dies
+    #[arg(long, hide_short_help = true, conflicts_with = "stdin", help_heading = LOOP)]
+    until_eof: bool,
+
     #[command(flatten, next_help_heading = SESSIONS)]
     sessions: Sessions,
 
@@ -113,6 +117,9 @@ struct Sessions {
     /// How often its stop hook sends a session back while gates fail, before the iteration ends
     #[arg(long, value_name = "N", value_parser = super::count, allow_hyphen_values = true)]
     inner: Option<u64>,
+    /// For programs: the gates and settings of this file instead of the project's ralph.toml, which then neither counts nor needs trust; a file of yours alone, outside of the project
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    gates: Option<PathBuf>,
     /// Work in a linked worktree, created if needed; =NAME if it should not be named after the loop
     #[arg(long, value_name = "NAME", value_parser = worktree, num_args = 0..=1, require_equals = true, default_missing_value = "")]
     worktree: Option<String>,
@@ -199,6 +206,14 @@ fn permission_modes() -> impl TypedValueParser<Value = String> {
 
 pub(crate) fn run(project: &Project, args: Args) -> Done {
     let (json, quiet) = (args.json, args.quiet);
+    if args.until_eof {
+        if args.wanted.is_from_stdin() {
+            return Err(Failure::usage(
+                "standard input cannot be both the prompt and what --until-eof waits for: take the prompt from a file",
+            ));
+        }
+        signals::end_with_standard_input().map_err(|e| Failure::new(format!("cannot listen to standard input: {e}")))?;
+    }
     let request = request(args)?;
     match drive::drive(project, request, &observer(json, quiet))?.exit() {
         0 => Ok(()),
@@ -219,7 +234,7 @@ fn observer(json: bool, quiet: bool) -> Arc<dyn Observer> {
 }
 
 fn request(args: Args) -> Result<Request, Failure> {
-    let Args { mut wanted, go_on, again, rounds, once, no_wait, notify, sessions, quiet, json } = args;
+    let Args { mut wanted, go_on, again, rounds, once, no_wait, notify, until_eof: _, sessions, quiet, json } = args;
     if go_on || again {
         wanted.take_the_loops_name()?;
     }

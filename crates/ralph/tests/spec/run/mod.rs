@@ -6,6 +6,7 @@ mod beside;
 mod brakes;
 mod control;
 mod crash;
+mod for_programs;
 mod ground;
 mod many;
 mod money;
