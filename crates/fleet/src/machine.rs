@@ -179,6 +179,9 @@ impl Job {
         if want.wish == Wish::Cancel {
             return Some(self.ended(Outcome::Cancelled, now));
         }
+        if self.state == State::NeedsPerson && want.release == Some(self.token) {
+            return Some(Job { state: State::Waits, claims: 0, returns: 0, changed_at: now, ..self.clone() });
+        }
         let review = want.review.as_ref().filter(|review| self.state == State::Proven && Some(&review.commit) == self.commit.as_ref())?;
         let back = review.back.clone()?;
         // A person's word is no failure of the agent's.

@@ -21,6 +21,8 @@ pub const WANT_ALL: &str = "want";
 pub const SPEC: &str = "spec";
 pub const WANT: &str = "want";
 pub const JOB: &str = "job";
+/// The accounts with providers.
+pub const ACCOUNT: &str = "account";
 
 pub fn key(kind: &str, id: &str) -> String {
     format!("{kind}.{id}")

@@ -4,6 +4,7 @@
 
 pub mod detect;
 mod draft;
+mod fleet;
 mod keys;
 mod pull_requests;
 mod reader;
@@ -13,6 +14,7 @@ pub(crate) mod worktree_yaml;
 pub use draft::draft;
 pub use keys::schema;
 pub use pull_requests::PullRequests;
+pub use fleet::Fleet;
 pub use running::{Notify, Run as Running, is_address};
 pub use worktree_yaml::worktree_commands;
 
@@ -60,6 +62,8 @@ table! {
     run: Running = Running::default(), Kind::Table(Running::TABLE), running::run;
     /// Who is told when a run ends, waits for long, or needs a person.
     notify: Notify = Notify::default(), Kind::Table(Notify::TABLE), Notify::of;
+    /// How `ralph fleet` makes a folder ready for a job.
+    fleet: Fleet = Fleet::default(), Kind::Table(Fleet::TABLE), Fleet::of;
 }
 
 table! {
@@ -319,7 +323,11 @@ fn excerpt(field: Field<'_>) -> Result<usize, Problem> {
 
 /// A path that stays in the project, as far as its words can tell.
 fn inside(field: Field<'_>) -> Result<String, Problem> {
-    let (key, path) = (field.key.name, field.text()?);
+    inside_path(field, field.text()?)
+}
+
+fn inside_path(field: Field<'_>, path: String) -> Result<String, Problem> {
+    let key = field.key.name;
     let leaves = path.starts_with(['/', '\\', '~']) || path.split(['/', '\\']).any(|part| part == "..") || path.get(1..2) == Some(":");
     match path.trim().is_empty() || path.contains('\0') {
         true => Err(field.problem(format!("`{key}` needs a path"))),
