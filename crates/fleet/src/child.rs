@@ -31,14 +31,17 @@ pub(crate) struct Iteration {
     /// The word of the event `ended`: `complete`, `enough`, `parked` …
     pub how: String,
     pub line: String,
+    /// By this child.
+    pub spent_usd: f64,
     /// Since the loop began.
-    pub total_usd: f64,
     pub total_tokens: u64,
     /// The last rest that it spoke of, in milliseconds since 1970.
     pub until_ms: Option<i64>,
     /// The ref of the last snapshot.
     pub snapshot: Option<String>,
     pub doubtful: bool,
+    /// The account's quota is used up.
+    pub is_used_up: bool,
     /// Iterations that were ruled on.
     pub rounds: u64,
     /// What it complained about, where it ended without that event.
@@ -145,11 +148,12 @@ impl Heard {
             Some("checking") => self.live = format!("checks {}", text("gate")),
             Some("ruled") => self.live = text("line"),
             Some("snapshot") => it.snapshot = Some(text("name")),
+            Some("over") => it.is_used_up = event.pointer("/outcome/trouble").is_some_and(|trouble| trouble.get("limit").is_some() || trouble == "limit" || trouble.get("kind").is_some_and(|kind| kind == "limit")),
             Some("rests") => it.until_ms = event.get("until_ms").and_then(Value::as_i64),
             Some("ended") => {
                 it.how = text("how");
                 it.line = text("line");
-                it.total_usd = event.get("total_usd").and_then(Value::as_f64).unwrap_or(0.0);
+                it.spent_usd = event.get("spent_usd").and_then(Value::as_f64).unwrap_or(0.0);
                 it.total_tokens = event.get("total_tokens").and_then(Value::as_u64).unwrap_or(0);
                 it.rounds = event.get("rounds").and_then(Value::as_u64).unwrap_or(0);
                 it.doubtful = event.get("doubtful").and_then(Value::as_bool).unwrap_or(false);

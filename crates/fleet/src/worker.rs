@@ -136,8 +136,8 @@ impl Worker<'_> {
             };
             let told = self.tell(&want.notes, held.job.notes_told)?;
             let (iteration, lost) = self.iteration(held, spec, reserved)?;
-            let total = micros(iteration.total_usd);
-            let cost = total.saturating_sub(held.job.usd_micros);
+            // Each session has a limit of its own, so this counts it alone.
+            let cost = micros(iteration.spent_usd);
             last_cost = cost;
             self.fleet.settle(held, cost)?;
             if lost {
@@ -147,7 +147,7 @@ impl Worker<'_> {
             let after = held.job.after(brought, clock::now());
             // An iteration that nobody ruled on is none.
             let is_one = iteration.rounds > 0;
-            let job = if is_one { after } else { Job { iterations: held.job.iterations, claims: held.job.claims, ..after } };
+            let job = if is_one { after } else { Job { iterations: held.job.iterations, claims: held.job.claims, back: held.job.back.clone(), ..after } };
             if !self.fleet.write(held, job)? {
                 return Ok(None);
             }
@@ -167,20 +167,20 @@ impl Worker<'_> {
         let commit = held.job.commit.clone().map_or_else(|| hub.start(), Ok)?;
         self.slot.check_out(hub, &commit, &format!("ralph/{}", held.id))?;
         let folder = self.fleet.place.job(&held.id)?;
-        settings::write(&folder.join("prompt.md"), prompt(spec).as_bytes())?;
         let gates = gates::with_commands(&self.fleet.settings.gates, &spec.verify)?;
         settings::write(&folder.join("gates.toml"), gates.as_bytes())?;
         if let Some(snapshot) = held.job.rest.get("snapshot").and_then(|value| value.as_str()) {
             self.restore(snapshot)?;
         }
-        if let Some(bundle) = &held.job.bundle {
+        if let (Some(bundle), None) = (&held.job.bundle, &held.job.back) {
             self.ralph(&["bundle", "import", "--replace", "--trust", &folder.join(bundle).display().to_string()])?;
         }
         self.slot.set_up()?;
-        if held.job.bundle.is_some() && !held.job.why.is_empty() && held.job.returns > 0 {
-            self.begin_again(&held.job.why)?;
+        let mut prompt = prompt(spec);
+        if let Some(why) = &held.job.back {
+            prompt.push_str(&self.begin_merge(why)?);
         }
-        Ok(())
+        settings::write(&folder.join("prompt.md"), prompt.as_bytes())
     }
 
     /// Puts back what was not committed.
@@ -192,17 +192,18 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// What did not land: the merge is begun, and the agent is told why.
-    fn begin_again(&self, why: &str) -> Result<()> {
+    /// What came back: what landed meanwhile is merged in, as far as it goes. The result is what the agent is told about it.
+    fn begin_merge(&self, why: &str) -> Result<String> {
         let target = self.fleet.hub.start()?;
         let conflicts = self.slot.begin_merge(&self.fleet.hub, &target)?;
-        let mut note = format!("Your work was proven, but it could not be landed: {why}\nWhat landed meanwhile has been merged into your branch. ");
+        let mut told = format!("\nYou have worked on this before: your commits are on this branch. The work came back, because: {why}\n");
+        told.push_str("What others landed meanwhile has been merged into your branch. ");
         if conflicts.is_empty() {
-            note.push_str("Fix what fails now, and commit.");
+            told.push_str("See to it, and commit.\n");
         } else {
-            note.push_str(&format!("Resolve the conflicts in {}, and commit the merge.", conflicts.join(", ")));
+            told.push_str(&format!("The merge is not finished: resolve the conflicts in {}, and commit it.\n", conflicts.join(", ")));
         }
-        self.ralph(&["steer", &note])
+        Ok(told)
     }
 
     /// Gives the agent the notes that it has not been told. The result is how many it knows then.
@@ -277,7 +278,7 @@ impl Worker<'_> {
     fn args(&self, held: &Held, spec: &Spec, folder: &std::path::Path, reserved: u64) -> Vec<String> {
         let mut args: Vec<String> = ["run", "--once", "--no-wait", "--json", "--until-eof"].map(str::to_owned).to_vec();
         let mut add = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
-        if held.job.bundle.is_some() || held.job.iterations > 0 {
+        if held.job.bundle.is_some() && held.job.back.is_none() {
             add(&["--continue", "--again"]);
         } else {
             add(&["--prompt-file", &folder.join("prompt.md").display().to_string(), "--promise", PROMISE, "--name", &held.id]);
@@ -315,7 +316,9 @@ impl Worker<'_> {
         let bundle = format!("{token}-{}.bundle", held.job.iterations + 1);
         let path: PathBuf = self.fleet.place.job(&held.id)?.join(&bundle);
         self.ralph(&["bundle", "export", &path.display().to_string()])?;
-        let tokens = iteration.total_tokens.saturating_sub(held.job.tokens);
+        let before = held.job.rest.get("loop_tokens").and_then(serde_json::Value::as_u64).filter(|_| held.job.back.is_none()).unwrap_or(0);
+        let tokens = iteration.total_tokens.saturating_sub(before);
+        held.job.rest.insert("loop_tokens".to_owned(), iteration.total_tokens.into());
         Ok(Brought { commit: Some(kept.commit), bundle: Some(bundle), usd_micros: cost, tokens, notes_told: told })
     }
 
@@ -328,7 +331,9 @@ impl Worker<'_> {
             "enough" => None,
             "parked" => {
                 let until = iteration.until_ms.unwrap_or_else(|| clock::now() + 60_000);
-                self.park_account(spec, until)?;
+                if iteration.is_used_up {
+                    self.park_account(spec, until)?;
+                }
                 Some(Outcome::Parked { until, why })
             }
             "interrupted" | "paused" | "cancelled" | "" if self.want(&spec.id)?.wish == Wish::Cancel => Some(Outcome::Cancelled),
