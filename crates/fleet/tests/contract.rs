@@ -110,14 +110,14 @@ fn f1_what_changed_is_told(open: &Open) {
     for key in ["spec.a", "job.a", "job.b"] {
         writer.put_if(key, b"1", 0).unwrap();
         match reader.changes(&mut cursor).unwrap() {
-            Changes::Of(keys) => told.extend(keys),
+            Changes::Of(changed) => told.extend(changed.into_iter().map(|(key, entry)| (key, entry.value))),
             // A driver may ask for a look at everything at any time.
-            Changes::Unknown => told.extend(reader.list("").unwrap().into_iter().map(|(key, _)| key)),
+            Changes::Unknown => told.extend(reader.list("").unwrap().into_iter().map(|(key, entry)| (key, entry.value))),
         }
-        assert!(told.contains(key));
+        assert!(told.contains(&(key.to_owned(), b"1".to_vec())), "{key}: {told:?}");
     }
-    if let Changes::Of(keys) = reader.changes(&mut cursor).unwrap() {
-        assert!(keys.is_empty(), "{keys:?} were told");
+    if let Changes::Of(changed) = reader.changes(&mut cursor).unwrap() {
+        assert!(changed.is_empty(), "{changed:?} were told");
     }
 }
 
