@@ -8,6 +8,7 @@
 
 pub mod dir;
 pub mod memory;
+pub mod nats;
 
 use std::{fmt, time::Duration};
 
