@@ -59,14 +59,19 @@ pub(super) fn of_chain(error: &(dyn std::error::Error + 'static)) -> Error {
 pub(super) fn of_connect(error: &ConnectError, settings: &Settings) -> Error {
     let (url, why) = (settings.shown(), root(error));
     match error.kind() {
-        ConnectErrorKind::ServerParse => Error::Broken(format!("“{url}” is no address of a NATS server: write nats://HOST:PORT")),
         ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
             let hint = "set NATS_NKEY or NATS_CREDS to a file that it accepts, or write nats://USER:PASSWORD@HOST";
             Error::Denied(format!("the NATS server at {url} refuses these credentials; {hint}"))
         }
-        ConnectErrorKind::Tls => Error::Broken(format!("no TLS connection to {url}: {why}; NATS_CA names the certificate of its issuer")),
+        // What a certificate lacks comes as an error of the line.
+        kind if kind == ConnectErrorKind::Tls || is_tls(error) => Error::Broken(format!("no TLS connection to {url}: {why}; NATS_CA names the certificate of its issuer")),
         _ => Error::Unreachable(format!("no NATS server at {url}: {why}; start one with: nats-server -js")),
     }
+}
+
+fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    let inner = |error: &std::io::Error| error.get_ref().is_some_and(|inner| inner.is::<async_nats::rustls::Error>());
+    std::iter::successors(Some(error), |error| error.source()).any(|error| error.downcast_ref().is_some_and(inner))
 }
 
 /// The last cause, which says most.

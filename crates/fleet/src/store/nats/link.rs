@@ -55,7 +55,7 @@ impl Link {
             }
             std::future::ready(())
         });
-        let client = options.connect(&*settings.url).await.map_err(|e| faults::of_connect(&e, &settings))?;
+        let client = options.connect(settings.addresses()?).await.map_err(|e| faults::of_connect(&e, &settings))?;
         faults::of_version(&client.server_info().version, &settings)?;
         let mut context = jetstream::new(client.clone());
         context.set_timeout(settings.timeout);

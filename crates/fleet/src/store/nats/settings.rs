@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use async_nats::ConnectOptions;
+use async_nats::{ConnectOptions, ServerAddr};
 
 use super::Error;
 
@@ -15,7 +15,7 @@ pub const ADVISED: (u64, u64, u64) = (2, 12, 7);
 /// How to reach the store of one fleet.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// `nats://HOST:PORT` or `tls://HOST:PORT`; a user and a password or a token may stand before the host.
+    /// `nats://HOST:PORT` or `tls://HOST:PORT`; several, with commas between them, for a cluster. A user and a password, or a token, may stand before the host.
     pub url: String,
     /// The name of the fleet: its bucket is `ralph-NAME`, its log `ralph-log-NAME`.
     pub fleet: String,
@@ -67,11 +67,17 @@ impl Settings {
 
     /// The address as people may see it: without a password or a token.
     pub(super) fn shown(&self) -> String {
-        match (self.url.split_once("://"), self.url.rsplit_once('@')) {
+        let shown = self.url.split(',').map(|url| match (url.split_once("://"), url.rsplit_once('@')) {
             (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
             (None, Some((_, host))) => host.to_owned(),
-            _ => self.url.clone(),
-        }
+            _ => url.to_owned(),
+        });
+        shown.collect::<Vec<_>>().join(",")
+    }
+
+    pub(super) fn addresses(&self) -> Result<Vec<ServerAddr>, Error> {
+        let parsed: Result<Vec<ServerAddr>, _> = self.url.split(',').map(|url| url.trim().parse()).collect();
+        parsed.map_err(|_| Error::Broken(format!("“{}” is no address of a NATS server: write nats://HOST:PORT", self.shown())))
     }
 
     pub(super) fn options(&self) -> Result<ConnectOptions, Error> {
@@ -82,6 +88,13 @@ impl Settings {
             // A line that says nothing counts as a good one until a ping has no answer.
             .ping_interval(Duration::from_secs(10))
             .reconnect_delay_callback(|attempts| Duration::from_millis((50 * attempts as u64).min(1000)));
+        // The client does not take them from the address.
+        let address = self.addresses()?.into_iter().find(ServerAddr::has_user_pass);
+        match address.as_ref().map(|address| (address.username(), address.password())) {
+            Some((Some(user), Some(password))) => options = options.user_and_password(decoded(user), decoded(password)),
+            Some((Some(token), None)) => options = options.token(decoded(token)),
+            _ => {}
+        }
         if let Some(path) = &self.access.nkey {
             let seed = std::fs::read_to_string(path).map_err(|e| unreadable("NATS_NKEY", path, &e))?;
             let seed = seed.lines().map(str::trim).find(|line| line.starts_with('S'));
@@ -102,6 +115,25 @@ impl Settings {
         }
         Ok(options)
     }
+}
+
+/// A part of an address without its `%` escapes.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend_from_slice(&part.as_bytes()[2..]);
+            }
+            None => {
+                bytes.push(b'%');
+                bytes.extend_from_slice(part.as_bytes());
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn unreadable(name: &str, path: &std::path::Path, error: &std::io::Error) -> Error {

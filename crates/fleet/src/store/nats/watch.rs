@@ -42,6 +42,8 @@ struct Seen {
     before: Option<(Revision, BTreeMap<String, Known>)>,
     /// The server has an older state than it had.
     went_back: bool,
+    /// Why nothing comes.
+    trouble: Option<Error>,
     era: Instant,
     answered: Instant,
 }
@@ -70,6 +72,7 @@ impl Watch {
             by_revision: BTreeMap::new(),
             before: None,
             went_back: false,
+            trouble: None,
             era: now,
             answered: now,
         };
@@ -144,7 +147,8 @@ impl Watch {
             }
             if time::timeout(patience, moved).await.is_err() {
                 self.again.notify_one();
-                return Err(Error::Unreachable("the NATS server does not tell what changed".to_owned()));
+                let trouble = locked(&self.seen).trouble.clone();
+                return Err(trouble.unwrap_or_else(|| Error::Unreachable("the NATS server does not tell what changed".to_owned())));
             }
         }
     }
@@ -182,7 +186,7 @@ impl Watch {
     /// All that was there has come. A number that was given to something else, or is missing, shows that the server went back.
     fn whole(&self) {
         let mut seen = locked(&self.seen);
-        seen.is_whole = true;
+        (seen.is_whole, seen.trouble) = (true, None);
         if let Some((at, before)) = seen.before.take() {
             let is_other = |(key, now): (&String, &Known)| now.entry.revision <= at && before.get(key).is_none_or(|then| then.entry != now.entry);
             let went_back = seen.at < at || seen.keys.iter().any(is_other);
@@ -199,7 +203,8 @@ pub(super) async fn follow(link: Link) {
         while !link.is_connected() {
             time::sleep(Duration::from_millis(10)).await;
         }
-        if follow_once(&link).await.is_err() {
+        if let Err(error) = follow_once(&link).await {
+            locked(&link.watch.seen).trouble = Some(error);
             time::sleep(Duration::from_millis(200)).await;
         }
     }
