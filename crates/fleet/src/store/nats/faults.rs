@@ -24,7 +24,9 @@ pub(super) fn of_server(error: &jetstream::Error) -> Error {
         | ErrorCode::STORAGE_RESOURCES_EXCEEDED
         | ErrorCode::MEMORY_RESOURCES_EXCEEDED
         | ErrorCode::STREAM_MAX_STREAM_BYTES_EXCEEDED
-        | STORE_FAILED => Error::Full(format!("{error}. Raise max_file_store of the NATS server, or the limits of its account, or free some disk space")),
+        | STORE_FAILED => {
+            Error::Full(format!("{error}. Raise max_file_store of the NATS server, or the limits of its account, or free some disk space"))
+        }
         ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM => Error::Broken(format!("{error}: a record is larger than the NATS server takes")),
         // Not now: it is starting, or it has no leader.
         _ if error.code() == 503 => Error::Unreachable(error.to_string()),
@@ -34,7 +36,9 @@ pub(super) fn of_server(error: &jetstream::Error) -> Error {
 
 pub(super) fn of_request(error: &RequestError) -> Error {
     match error.kind() {
-        RequestErrorKind::NoResponders => Error::Unreachable("JetStream does not answer: the server is starting, or the fleet's bucket was deleted".to_owned()),
+        RequestErrorKind::NoResponders => {
+            Error::Unreachable("JetStream does not answer: the server is starting, or the fleet's bucket was deleted".to_owned())
+        }
         RequestErrorKind::TimedOut => Error::Unreachable("no answer in time".to_owned()),
         RequestErrorKind::MaxPayloadExceeded => Error::Broken("a record is larger than max_payload of the NATS server".to_owned()),
         RequestErrorKind::InvalidSubject | RequestErrorKind::Other => Error::Unreachable(error.to_string()),
@@ -64,7 +68,9 @@ pub(super) fn of_connect(error: &ConnectError, settings: &Settings) -> Error {
             Error::Denied(format!("the NATS server at {url} refuses these credentials; {hint}"))
         }
         // What a certificate lacks comes as an error of the line.
-        kind if kind == ConnectErrorKind::Tls || is_tls(error) => Error::Broken(format!("no TLS connection to {url}: {why}; NATS_CA names the certificate of its issuer")),
+        kind if kind == ConnectErrorKind::Tls || is_tls(error) => {
+            Error::Broken(format!("no TLS connection to {url}: {why}; NATS_CA names the certificate of its issuer"))
+        }
         _ => Error::Unreachable(format!("no NATS server at {url}: {why}; start one with: nats-server -js")),
     }
 }
@@ -88,11 +94,17 @@ pub(super) fn of_version(version: &str, settings: &Settings) -> Result<(), Error
         return Ok(());
     }
     let (major, minor, patch) = OLDEST;
-    Err(Error::Broken(format!("the NATS server at {} is version {version}; the fleet needs {major}.{minor}.{patch} or newer: upgrade it", settings.shown())))
+    Err(Error::Broken(format!(
+        "the NATS server at {} is version {version}; the fleet needs {major}.{minor}.{patch} or newer: upgrade it",
+        settings.shown()
+    )))
 }
 
 pub(super) fn no_jetstream(settings: &Settings) -> Error {
-    Error::Broken(format!("the NATS server at {} runs without JetStream: start it with -js, or add jetstream {{}} to its file", settings.shown()))
+    Error::Broken(format!(
+        "the NATS server at {} runs without JetStream: start it with -js, or add jetstream {{}} to its file",
+        settings.shown()
+    ))
 }
 
 /// What the server says about a subject that it does not let us use.

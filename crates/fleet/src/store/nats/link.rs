@@ -17,11 +17,7 @@ use async_nats::{
 };
 use tokio::{sync::broadcast, time};
 
-use super::{
-    Entry, Error, Put, Revision, faults, locked,
-    settings::Settings,
-    watch::Watch,
-};
+use super::{Entry, Error, Put, Revision, faults, locked, settings::Settings, watch::Watch};
 
 #[derive(Debug, Clone)]
 pub(super) struct Link {
@@ -138,7 +134,9 @@ impl Link {
         match found {
             Response::Ok(_) => return Ok(()),
             Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {}
-            Response::Err { error } if error.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT => return Err(faults::no_jetstream(&self.settings)),
+            Response::Err { error } if error.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT => {
+                return Err(faults::no_jetstream(&self.settings));
+            }
             Response::Err { error } => return Err(faults::of_server(&error)),
         }
         let payload = serde_json::to_vec(config).map_err(|e| Error::Broken(e.to_string()))?;

@@ -98,7 +98,9 @@ impl Settings {
         if let Some(path) = &self.access.nkey {
             let seed = std::fs::read_to_string(path).map_err(|e| unreadable("NATS_NKEY", path, &e))?;
             let seed = seed.lines().map(str::trim).find(|line| line.starts_with('S'));
-            let seed = seed.ok_or_else(|| Error::Broken(format!("NATS_NKEY: {} has no seed of an nkey (a line that begins with S)", path.display())))?;
+            let seed = seed.ok_or_else(|| {
+                Error::Broken(format!("NATS_NKEY: {} has no seed of an nkey (a line that begins with S)", path.display()))
+            })?;
             options = options.nkey(seed.to_owned());
         }
         if let Some(path) = &self.access.creds {

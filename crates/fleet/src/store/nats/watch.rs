@@ -188,7 +188,8 @@ impl Watch {
         let mut seen = locked(&self.seen);
         (seen.is_whole, seen.trouble) = (true, None);
         if let Some((at, before)) = seen.before.take() {
-            let is_other = |(key, now): (&String, &Known)| now.entry.revision <= at && before.get(key).is_none_or(|then| then.entry != now.entry);
+            let is_other =
+                |(key, now): (&String, &Known)| now.entry.revision <= at && before.get(key).is_none_or(|then| then.entry != now.entry);
             let went_back = seen.at < at || seen.keys.iter().any(is_other);
             seen.went_back |= went_back;
         }
