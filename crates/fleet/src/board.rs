@@ -39,19 +39,12 @@ impl Board {
     /// Reads what changed.
     pub fn refresh(&mut self, store: &dyn Store) -> Result<(), Error> {
         let mut cursor = self.cursor.clone();
-        match store.changes(&mut cursor)? {
-            Changes::Of(keys) => {
-                for key in keys {
-                    if let Some(entry) = store.get(&key)? {
-                        self.take(&key, entry);
-                    }
-                }
-            }
-            Changes::Unknown => {
-                for (key, entry) in store.list("")? {
-                    self.take(&key, entry);
-                }
-            }
+        let changed = match store.changes(&mut cursor)? {
+            Changes::Of(changed) => changed,
+            Changes::Unknown => store.list("")?,
+        };
+        for (key, entry) in changed {
+            self.take(&key, entry);
         }
         // Only now: after an error the same changes are read again.
         self.cursor = cursor;

@@ -17,12 +17,14 @@
 pub mod agent;
 pub mod browser;
 pub mod client;
+mod fetch;
 pub mod gh;
 pub mod github;
 mod http;
 #[cfg(target_os = "linux")]
 pub mod killer;
 pub mod model_server;
+pub mod nats;
 pub mod nightly;
 pub mod origin;
 pub mod process;
@@ -39,6 +41,7 @@ pub use client::{Client, PrintOutput, PrintRun, SignIn, Tui, TuiRun, Version};
 pub use gh::Gh;
 pub use github::{Check, Fault, GitHub, PullRequest};
 pub use model_server::{Cached, Gate, Kind, ModelServer, Reply, Request};
+pub use nats::{NatsServer, NatsVersion};
 pub use origin::Origin;
 pub use process::Output;
 pub use project::{Project, Run};

@@ -6,6 +6,7 @@
 //! is made good by a look at everything, now and then.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
@@ -147,11 +148,15 @@ impl Store for Dir {
         read.map_err(|e| told(&e, "read", &path))?;
         // A line that is still being written is read the next time.
         let whole = text.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
+        let text = String::from_utf8_lossy(&text[..whole]);
+        let keys: BTreeSet<&str> = text.lines().collect();
+        let mut changed = Vec::with_capacity(keys.len());
+        for key in keys {
+            changed.extend(self.get(key)?.map(|entry| (key.to_owned(), entry)));
+        }
+        // Only now: after an error the same changes are read again.
         cursor.at += whole as u64;
-        let mut keys: Vec<String> = String::from_utf8_lossy(&text[..whole]).lines().map(str::to_owned).collect();
-        keys.sort();
-        keys.dedup();
-        Ok(Changes::Of(keys))
+        Ok(Changes::Of(changed))
     }
 
     fn append(&self, log: &str, line: &str) -> Result<(), Error> {

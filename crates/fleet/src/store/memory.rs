@@ -124,7 +124,9 @@ impl Store for Memory {
             let from = usize::try_from(cursor.at).unwrap_or(usize::MAX).min(kept.changes.len());
             let first = cursor.of == 0;
             *cursor = Cursor { at: kept.changes.len() as u64, of: 1 };
-            if first { Changes::Unknown } else { Changes::Of(kept.changes[from..].to_vec()) }
+            let keys: BTreeSet<&String> = kept.changes[from..].iter().collect();
+            let changed = || keys.into_iter().filter_map(|key| Some((key.clone(), entry(kept.values.get(key)?)?))).collect();
+            if first { Changes::Unknown } else { Changes::Of(changed()) }
         })
     }
 

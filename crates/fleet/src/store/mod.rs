@@ -8,6 +8,7 @@
 
 pub mod dir;
 pub mod memory;
+pub mod nats;
 
 use std::{fmt, time::Duration};
 
@@ -67,8 +68,8 @@ pub struct Cursor {
 /// What changed since a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changes {
-    /// These keys, perhaps among others that did not.
-    Of(Vec<String>),
+    /// These keys, perhaps among others that did not, each with its value of now or one that is newer than the cursor.
+    Of(Vec<(String, Entry)>),
     /// Nobody knows: list everything.
     Unknown,
 }
@@ -94,7 +95,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// All keys that begin with `prefix`, with their values.
     fn list(&self, prefix: &str) -> Result<Vec<(String, Entry)>, Error>;
 
-    /// The keys that changed since the cursor, which moves on.
+    /// What changed since the cursor, which moves on.
     fn changes(&self, cursor: &mut Cursor) -> Result<Changes, Error>;
 
     /// Adds a line to a log. Lines of several writers do not mix.
