@@ -214,7 +214,7 @@ fn gate(table: &Fields<'_>) -> Result<Gate, Problem> {
         (_, Some(path), ..) => {
             (path.clone(), Check::File(File { contains: t.contains, fresh: t.fresh, entries: t.entries, ..File::at(path) }))
         }
-        (_, _, Some(path), ..) => (path.clone(), Check::Features(Features { path, per_session: 0 })),
+        (_, _, Some(path), ..) => (path.clone(), Check::Features(Features::of(path))),
         (.., Some(stage), _) => {
             let name = if stage == Stage::Open { "pr" } else { "merged" };
             (name.to_owned(), PullRequests::default().request(stage))
@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(names, ["tests", "npm run lint", "docs/AUDIT.md", "prd.json", "markers"]);
         let Check::Command(tests) = &config.gates[0].check else { unreachable!() };
         assert_eq!((tests.folder.as_deref(), tests.deadline_ms, tests.retry, tests.cache), (Some("crates"), 5_400_000, true, true));
-        assert_eq!(config.gates[3].check, Check::Features(Features { path: "prd.json".to_owned(), per_session: 3 }));
+        assert_eq!(config.gates[3].check, Check::Features(Features { per_session: 3, ..Features::of("prd.json") }));
         assert_eq!(config.guard, GuardPolicy::Block);
         let verify = config.verify.unwrap();
         assert_eq!((verify.rounds, verify.minutes), (5, 30), "S3-5");

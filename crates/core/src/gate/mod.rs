@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     gate::test_results::TestResults,
     text::{
-        clean,
+        Problem, clean,
         time::{Millis, parse_duration},
     },
 };
@@ -169,6 +169,26 @@ pub struct Features {
     pub path: String,
     /// After so many items done in one session the loop pauses; 0 means no limit.
     pub per_session: u64,
+    /// The one item that counts; `None`: all of them.
+    pub item: Option<String>,
+}
+
+impl Features {
+    /// All items of the list in this file.
+    pub fn of(path: impl Into<String>) -> Self {
+        Features { path: path.into(), per_session: 0, item: None }
+    }
+
+    /// The items that count in a list.
+    pub fn list(&self, bytes: &[u8]) -> Result<list::List, Problem> {
+        let list = list::List::parse(bytes)?;
+        match &self.item {
+            None => Ok(list),
+            Some(id) => {
+                list.only(id).ok_or_else(|| Problem::new(None, format!("there is no item {id} in it, and the loop is about that one")))
+            }
+        }
+    }
 }
 
 /// Words that must all be in the agent's last message.
