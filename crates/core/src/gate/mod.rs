@@ -60,6 +60,8 @@ pub enum Check {
     File(File),
     Features(Features),
     Markers(Markers),
+    /// Nothing in the working tree is uncommitted.
+    Committed,
     PullRequest(PullRequest),
     Ci(Ci),
 }
@@ -78,6 +80,8 @@ pub struct Command {
     pub retry: bool,
     /// Whether the verdict on an unchanged tree is believed.
     pub cache: bool,
+    /// A pass in one clone of the repository is believed in its other clones, where no loop ends by it.
+    pub any_clone: bool,
     /// Its children may outlive it: a build server, for instance.
     pub leave_running: bool,
     /// Failures that were there when the loop started.
@@ -99,6 +103,7 @@ impl Command {
             parallel: false,
             retry: false,
             cache: true,
+            any_clone: false,
             leave_running: false,
             old_failures: OldFailures::Block,
             junit: None,
@@ -263,6 +268,7 @@ pub enum Kind {
     File,
     Features,
     Markers,
+    Committed,
     PullRequest,
     Ci,
     /// The comparison with the start of the loop, where it may block.
@@ -285,6 +291,7 @@ impl Gate {
             Check::File(_) => Kind::File,
             Check::Features(_) => Kind::Features,
             Check::Markers(_) => Kind::Markers,
+            Check::Committed => Kind::Committed,
             Check::PullRequest(_) => Kind::PullRequest,
             Check::Ci(_) => Kind::Ci,
         }
@@ -295,7 +302,7 @@ impl Gate {
         match &self.check {
             Check::Command(_) => true,
             Check::PullRequest(request) => request.must_be == Stage::Merged && request.merge == Merge::Ralph,
-            Check::File(_) | Check::Features(_) | Check::Markers(_) | Check::Ci(_) => false,
+            Check::File(_) | Check::Features(_) | Check::Markers(_) | Check::Committed | Check::Ci(_) => false,
         }
     }
 
