@@ -166,7 +166,7 @@ impl Table {
 }
 
 /// A gate has exactly one of these keys.
-pub(super) const CHECKS: [&str; 6] = ["command", "file", "features", "markers", "pr", "ci"];
+pub(super) const CHECKS: [&str; 7] = ["command", "file", "features", "markers", "committed", "pr", "ci"];
 
 /// The JSON schema of the file.
 pub fn schema() -> Value {

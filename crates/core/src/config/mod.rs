@@ -67,7 +67,7 @@ table! {
 }
 
 table! {
-    /// One thing that must hold: a command, a file, a list, markers, a pull request or its checks.
+    /// One thing that must hold: a command, a file, a list, markers, a clean working tree, a pull request or its checks.
     struct GateTable = "[[gate]]";
     /// Its name; made from its check if not given.
     name: Option<String> = None, Kind::Text, gate_name;
@@ -89,6 +89,8 @@ table! {
     retry of "command": bool = false, Kind::Bool, Field::bool;
     /// Believe the last verdict while no file has changed. True if not given.
     cache of "command": bool = true, Kind::Bool, Field::bool;
+    /// Its verdict depends on nothing but the files that git tracks and the tools on the path: `ralph gate --cached` believes a pass from any clone of the repository.
+    any_clone of "command": bool = false, Kind::Bool, Field::bool;
     /// Processes that it started may outlive it.
     leave_running of "command": bool = false, Kind::Bool, Field::bool;
     /// Failures that were there when the loop started: block (they count), allow (only new ones do).
@@ -111,6 +113,8 @@ table! {
     features: Option<String> = None, Kind::Text, inside;
     /// Words that must all stand in the agent's last message.
     markers: Vec<String> = Vec::new(), Kind::Texts, markers;
+    /// true: everything is committed but ralph's own files and the lists.
+    committed: Option<()> = None, Kind::Bool, only_true;
     /// The branch's pull request must be open, or merged.
     pr: Option<Stage> = None, Kind::Choice(&["open", "merged"]), |field| field.pick([Stage::Open, Stage::Merged]);
     /// The checks on the pull request's head commit must be green: all of them, or those that the base branch requires.
@@ -188,7 +192,7 @@ fn gate(table: &Fields<'_>) -> Result<Gate, Problem> {
     let [check] = given[..] else {
         let name = table.get("name").and_then(Field::as_text).map(|n| format!(" \"{n}\"")).unwrap_or_default();
         return Err(table.problem(match given[..] {
-            [] => format!("the gate{name} checks nothing: give it `command`, `file`, `features`, `markers`, `pr` or `ci`"),
+            [] => format!("the gate{name} checks nothing: give it `command`, `file`, `features`, `markers`, `committed`, `pr` or `ci`"),
             _ => format!("the gate{name} has {}: make it a gate for each", given.join(" and ")),
         }));
     };
@@ -208,6 +212,7 @@ fn gate(table: &Fields<'_>) -> Result<Gate, Problem> {
                 parallel: t.parallel,
                 retry: t.retry,
                 cache: t.cache,
+                any_clone: t.any_clone,
                 leave_running: t.leave_running,
                 old_failures: t.old_failures,
                 junit: t.junit,
@@ -218,12 +223,13 @@ fn gate(table: &Fields<'_>) -> Result<Gate, Problem> {
         (_, Some(path), ..) => {
             (path.clone(), Check::File(File { contains: t.contains, fresh: t.fresh, entries: t.entries, ..File::at(path) }))
         }
-        (_, _, Some(path), ..) => (path.clone(), Check::Features(Features { path, per_session: 0 })),
+        (_, _, Some(path), ..) => (path.clone(), Check::Features(Features::of(path))),
         (.., Some(stage), _) => {
             let name = if stage == Stage::Open { "pr" } else { "merged" };
             (name.to_owned(), PullRequests::default().request(stage))
         }
         (.., Some(required_only)) => ("ci".to_owned(), Check::Ci(Ci { required_only, ..PullRequests::default().ci() })),
+        _ if t.committed.is_some() => ("committed".to_owned(), Check::Committed),
         _ => ("markers".to_owned(), Check::Markers(Markers { words: t.markers })),
     };
     let gate = Gate::new(t.name.unwrap_or_else(|| short_name(&made)), check, Origin::File(FILE.to_owned()));
@@ -253,6 +259,11 @@ fn expression_of_lines(field: Field<'_>) -> Result<String, Problem> {
         Ok(_) => Ok(text),
         Err(e) => Err(field.problem(format!("`{}` is no regular expression: {e}", field.key.name))),
     }
+}
+
+/// A gate that checks nothing would look like one that does.
+fn only_true(field: Field<'_>) -> Result<(), Problem> {
+    if field.bool()? { Ok(()) } else { Err(field.problem(format!("`{}` can only be true: leave the gate out instead", field.key.name))) }
 }
 
 fn markers(field: Field<'_>) -> Result<Vec<String>, Problem> {
@@ -393,7 +404,7 @@ mod tests {
         assert_eq!(names, ["tests", "npm run lint", "docs/AUDIT.md", "prd.json", "markers"]);
         let Check::Command(tests) = &config.gates[0].check else { unreachable!() };
         assert_eq!((tests.folder.as_deref(), tests.deadline_ms, tests.retry, tests.cache), (Some("crates"), 5_400_000, true, true));
-        assert_eq!(config.gates[3].check, Check::Features(Features { path: "prd.json".to_owned(), per_session: 3 }));
+        assert_eq!(config.gates[3].check, Check::Features(Features { per_session: 3, ..Features::of("prd.json") }));
         assert_eq!(config.guard, GuardPolicy::Block);
         let verify = config.verify.unwrap();
         assert_eq!((verify.rounds, verify.minutes), (5, 30), "S3-5");
@@ -419,6 +430,7 @@ mod tests {
             ("[[gate]]\ncommand = \"a\"\nexcerpt = 1\n", "line 3: `excerpt` must be between 100 and"),
             ("[[gate]]\nname = \"\"\ncommand = \"a\"\n", "line 2: a gate's name has"),
             ("[[gate]]\nmarkers = []\n", "line 2: `markers` needs words"),
+            ("[[gate]]\ncommitted = false\n", "line 2: `committed` can only be true: leave the gate out instead"),
             ("\n[verify]\nrounds = 1\ncommands = [\n  \"a\",\n  \"\",\n]\n", "line 6: the command is empty"),
             ("[pr]\nignore = [\"a\", \" \"]\n", "line 2: `ignore` needs the names of checks"),
             ("[verify]\ncommands = [{ deadline = 3 }]\n", "line 2: the command has no `run`"),
