@@ -59,6 +59,18 @@ pub fn with_commands(gates: &str, commands: &[String]) -> Result<String> {
     Ok(table.to_string())
 }
 
+/// The same for an agent's work in its slot: everything must be committed, too, or it would not land.
+pub fn in_a_slot(gates: &str) -> Result<String> {
+    let mut table: Table = gates.parse().map_err(Problem::when("the fleet's gates"))?;
+    let Value::Array(list) = table.entry("gate").or_insert_with(|| Value::Array(Vec::new())) else {
+        return Err(Problem::new("the fleet's gates are no list"));
+    };
+    if !list.iter().any(|gate| gate.get("committed").is_some()) {
+        list.push(Value::Table(Table::from_iter([("committed".to_owned(), Value::Boolean(true))])));
+    }
+    Ok(table.to_string())
+}
+
 /// How many gates there are.
 pub fn count(gates: &str) -> usize {
     let table: Option<Table> = gates.parse().ok();
