@@ -20,11 +20,12 @@ pub struct OfProject {
 }
 
 pub fn of_project(project: &Project) -> Result<OfProject> {
-    let Some(read) = declared::config_of_runs(project) else {
+    let (Some(read), Some(for_runs)) = (declared::config(project), declared::config_of_runs(project)) else {
         return Ok(OfProject { gates: String::new(), left_out: Vec::new(), slots: Slots::default() });
     };
     let (settings, trust) = read.map_err(|finding| Problem(format!("{}: {}", config::FILE, finding.detail)))?;
-    if !trust.is_trusted() {
+    let acts = settings.fleet.setup.is_some() || !settings.fleet.copy.is_empty();
+    if !trust.is_trusted() || (acts && for_runs.is_ok_and(|(_, trust)| !trust.is_trusted())) {
         return Err(Problem(format!("{} is not trusted: look at it, then `ralph trust`", config::FILE)));
     }
     let text = std::fs::read_to_string(project.root().join(config::FILE)).map_err(Problem::when(config::FILE))?;

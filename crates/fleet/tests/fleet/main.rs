@@ -6,4 +6,5 @@
 mod bad_input;
 mod bed;
 mod landing;
+mod machines;
 mod people;
