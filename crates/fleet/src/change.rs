@@ -61,7 +61,11 @@ pub fn job(store: &dyn Store, id: &str, mut job: Job, revision: Revision, nonce:
     job.nonce = nonce;
     match put(store, &key(JOB, id), &bytes(&job)?, revision)? {
         Put::Stored(revision) => Ok(Changed::Done(job, revision)),
-        Put::Lost => Ok(Changed::Refused("another worker has it".to_owned())),
+        // Perhaps an earlier try of ours, whose answer was lost: no other write has this nonce.
+        Put::Lost => Ok(match store.get(&key(JOB, id))?.map(|entry| (records::read::<Job>(&entry.value), entry.revision)) {
+            Some((Found::Known(found), revision)) if found == job => Changed::Done(job, revision),
+            _ => Changed::Refused("another worker has it".to_owned()),
+        }),
     }
 }
 

@@ -105,7 +105,7 @@ impl Run<'_> {
         let _ = files::append_named(self.log, &heard.log);
         match ended {
             Ok(_) | Err(Failure::Cancelled) => Ok(heard.into_iteration()),
-            Err(Failure::CannotStart(e)) => Err(Problem(format!("`ralph` cannot be started: {e}"))),
+            Err(Failure::CannotStart(e)) => Err(Problem::new(format!("`ralph` cannot be started: {e}"))),
             Err(Failure::TookTooLong) => Err(Problem::new("`ralph run` took too long")),
         }
     }

@@ -252,7 +252,7 @@ fn open(around: &std::path::Path, name: Option<&str>, queue: &Queue) -> Result<(
         let place = queue.place(around, name)?;
         let store = queue.open(&place, name)?;
         let settings = Settings::read(&*store)?
-            .ok_or_else(|| Problem(format!("there is no fleet {name} on that server: `ralph fleet run LIST --queue …` begins one")))?;
+            .ok_or_else(|| Problem::new(format!("there is no fleet {name} on that server: `ralph fleet run LIST --queue …` begins one")))?;
         return Ok((place, settings, store));
     }
     let repository = run::repository(around)?;

@@ -1,8 +1,12 @@
 //! One process's hold on a fleet: its store, its repository, and the writes that workers and the lander share.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
 };
 
 use ralph_core::text::time::Millis;
@@ -15,13 +19,16 @@ use crate::{
     hub::Hub,
     machine::{Claim, Outcome},
     problem::Result,
-    records::{Job, LEDGER, Ledger, State, VERSION},
+    records::{self, Found, Job, LEDGER, Ledger, State, VERSION, WANT, WANT_ALL, Want, key},
     settings::{Place, Settings},
     store::{Revision, Store},
 };
 
 /// The log of everything that happened, one JSON object a line.
 pub const LOG: &str = "events";
+
+/// How long a store that cannot be asked is left alone.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct Fleet {
@@ -75,7 +82,10 @@ impl Fleet {
 
     /// Writes a held job's next state. `false`: it is another's by now, and nothing of ours counts any more.
     pub fn write(&self, held: &mut Held, job: Job) -> Result<bool> {
-        match change::job(&*self.store, &held.id, job, held.revision, random::uuid())? {
+        // One nonce for all tries: a write whose answer was lost is known again.
+        let nonce = random::uuid();
+        let write = || Ok(change::job(&*self.store, &held.id, job.clone(), held.revision, nonce.clone())?);
+        match self.patiently(write)? {
             Changed::Done(job, revision) => {
                 (held.job, held.revision) = (job, revision);
                 Ok(true)
@@ -102,6 +112,16 @@ impl Fleet {
         Ok(written)
     }
 
+    /// Asks the store again while it cannot be asked: a session may be over, and what it brought must not be lost.
+    fn patiently<T>(&self, mut ask: impl FnMut() -> Result<T>) -> Result<T> {
+        loop {
+            match ask() {
+                Err(problem) if problem.is_passing() && !signals::wants_the_end_now() => thread::sleep(PATIENCE),
+                answer => return answer,
+            }
+        }
+    }
+
     /// Writes a job that nobody has, after a person's wish.
     pub fn wished(&self, id: &str, card: &Card, now: Millis) -> Result<()> {
         if let Some(job) = card.job.wished(&card.want, now) {
@@ -117,10 +137,13 @@ impl Fleet {
     pub fn reserve(&self, held: &Held, wanted: u64, least: u64) -> Result<Option<u64>> {
         let mut granted = None;
         let token = held.claim.token;
-        change::shared::<Ledger>(&*self.store, LEDGER, |ledger| {
-            let (after, micros) = Ledger { version: VERSION, ..ledger }.reserve(&held.id, token, wanted, least)?;
-            granted = Some(micros);
-            Some(after)
+        self.patiently(|| {
+            change::shared::<Ledger>(&*self.store, LEDGER, |ledger| {
+                let (after, micros) = Ledger { version: VERSION, ..ledger }.reserve(&held.id, token, wanted, least)?;
+                granted = Some(micros);
+                Some(after)
+            })?;
+            Ok(())
         })?;
         Ok(granted)
     }
@@ -128,13 +151,25 @@ impl Fleet {
     /// Books what a session cost.
     pub fn settle(&self, held: &Held, cost: u64) -> Result<()> {
         let token = held.claim.token;
-        change::shared::<Ledger>(&*self.store, LEDGER, |ledger| Some(Ledger { version: VERSION, ..ledger }.settle(&held.id, token, cost)))?;
-        Ok(())
+        self.patiently(|| {
+            change::shared::<Ledger>(&*self.store, LEDGER, |ledger| Some(Ledger { version: VERSION, ..ledger }.settle(&held.id, token, cost)))?;
+            Ok(())
+        })
     }
 
     fn settle_older(&self, id: &str, token: u64) -> Result<()> {
         change::shared::<Ledger>(&*self.store, LEDGER, |ledger| Ledger { version: VERSION, ..ledger }.settle_older(id, token))?;
         Ok(())
+    }
+
+    /// What a person wants of a job; `None`: of all.
+    pub fn want(&self, id: Option<&str>) -> Result<Want> {
+        let key = id.map_or_else(|| WANT_ALL.to_owned(), |id| key(WANT, id));
+        let entry = self.patiently(|| Ok(self.store.get(&key)?))?;
+        Ok(match entry.map(|entry| records::read(&entry.value)) {
+            Some(Found::Known(want)) => want,
+            _ => Want::default(),
+        })
     }
 
     /// Adds a line to the log of what happened. It is for people: without it the work goes on.

@@ -23,10 +23,10 @@ pub fn of_project(project: &Project) -> Result<OfProject> {
     let (Some(read), Some(for_runs)) = (declared::config(project), declared::config_of_runs(project)) else {
         return Ok(OfProject { gates: String::new(), left_out: Vec::new(), slots: Slots::default() });
     };
-    let (settings, trust) = read.map_err(|finding| Problem(format!("{}: {}", config::FILE, finding.detail)))?;
+    let (settings, trust) = read.map_err(|finding| Problem::new(format!("{}: {}", config::FILE, finding.detail)))?;
     let acts = settings.fleet.setup.is_some() || !settings.fleet.copy.is_empty();
     if !trust.is_trusted() || (acts && for_runs.is_ok_and(|(_, trust)| !trust.is_trusted())) {
-        return Err(Problem(format!("{} is not trusted: look at it, then `ralph trust`", config::FILE)));
+        return Err(Problem::new(format!("{} is not trusted: look at it, then `ralph trust`", config::FILE)));
     }
     let text = std::fs::read_to_string(project.root().join(config::FILE)).map_err(Problem::when(config::FILE))?;
     let mut table: Table = text.parse().map_err(Problem::when(config::FILE))?;

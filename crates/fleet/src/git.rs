@@ -124,7 +124,7 @@ impl Git {
             most_output: MOST_OUTPUT,
         };
         task.run().map_err(|failure| {
-            Problem(match failure {
+            Problem::new(match failure {
                 Failure::CannotStart(e) => format!("git cannot be started: {e}"),
                 Failure::TookTooLong => format!("git {} took longer than {} minutes", args.first().unwrap_or(&""), LIMIT.as_secs() / 60),
                 Failure::Cancelled => "git was ended".to_owned(),
@@ -135,7 +135,7 @@ impl Git {
     /// Runs it; anything but success is a problem.
     pub(crate) fn run(&self, args: &[&str]) -> Result<Ran> {
         let ran = self.ran(args, b"")?;
-        if ran.code == Some(0) { Ok(ran) } else { Err(Problem(format!("git {}: {}", args.join(" "), last_words(&ran)))) }
+        if ran.code == Some(0) { Ok(ran) } else { Err(Problem::new(format!("git {}: {}", args.join(" "), last_words(&ran)))) }
     }
 
     /// The one word that it prints.

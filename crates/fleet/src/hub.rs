@@ -9,6 +9,8 @@
 
 use std::path::Path;
 
+use ralph_engine::sys::files;
+
 use crate::{
     git::{self, Git},
     problem::{Problem, Result},
@@ -46,7 +48,11 @@ impl Hub {
 
     /// Fetches the person's branches.
     pub(crate) fn fetch_person(&self) -> Result<()> {
-        let told = |problem: Problem| Problem(format!("the repository cannot be read: {problem}"));
+        // Two fetches at once into the same refs would refuse each other.
+        let path = self.git.folder.join("ralph-fetch.lock");
+        let lock = files::options().create(true).append(true).open(&path).map_err(Problem::when(path.display()))?;
+        lock.lock().map_err(Problem::when(path.display()))?;
+        let told = |problem: Problem| Problem::new(format!("the repository cannot be read: {problem}"));
         self.git.run(&["fetch", "--quiet", "--prune", "--no-tags", &self.repository, "+refs/heads/*:refs/person/heads/*"]).map_err(told)?;
         Ok(())
     }
@@ -54,7 +60,7 @@ impl Hub {
     /// The tip of the person's branch.
     pub(crate) fn base_tip(&self) -> Result<String> {
         let tip = self.git.commit(&format!("refs/person/heads/{}", self.base))?;
-        tip.ok_or_else(|| Problem(format!("the branch {} is gone: say another one with --base", self.base)))
+        tip.ok_or_else(|| Problem::new(format!("the branch {} is gone: say another one with --base", self.base)))
     }
 
     /// The tip of the branch that work lands on, if it is there.
@@ -139,8 +145,8 @@ impl Hub {
             return Ok(false);
         }
         if said.contains("checked out") {
-            return Err(Problem(format!("you have {branch} checked out: switch to another branch, and landing goes on")));
+            return Err(Problem::new(format!("you have {branch} checked out: switch to another branch, and landing goes on")));
         }
-        Err(Problem(format!("{branch} cannot be pushed: {}", git::last_words(&ran))))
+        Err(Problem::new(format!("{branch} cannot be pushed: {}", git::last_words(&ran))))
     }
 }

@@ -127,7 +127,7 @@ impl Lander<'_> {
                 Verdict::Fails(why) => {
                     // A red target is nobody's fault.
                     if let Verdict::Fails(red) = self.try_out(&target, &card.spec_of_fleet())? {
-                        return Err(Problem(format!("{} fails without this job: {red}", self.fleet.settings.target)));
+                        return Err(Problem::new(format!("{} fails without this job: {red}", self.fleet.settings.target)));
                     }
                     return Ok(Outcome::SentBack { why });
                 }
@@ -139,7 +139,7 @@ impl Lander<'_> {
                 return Ok(Outcome::Landed { commit });
             }
         }
-        Err(Problem(format!("{} is pushed to all the time", self.fleet.settings.target)))
+        Err(Problem::new(format!("{} is pushed to all the time", self.fleet.settings.target)))
     }
 
     /// The commit that landed this job already: its lander did not live to say so.
@@ -172,19 +172,19 @@ impl Lander<'_> {
         let tree = match merge::merge(&hub.git, &target, &base, &self.fleet.settings)? {
             Merged::Tree { tree, locks } if locks.is_empty() => tree,
             Merged::Tree { locks: files, .. } | Merged::Conflicts(files) => {
-                return Err(Problem(format!(
+                return Err(Problem::new(format!(
                     "{} and {} conflict in {}: merge them, and landing goes on",
                     hub.base,
                     hub.target,
                     files.join(", ")
                 )));
             }
-            Merged::ForAPerson(why) => return Err(Problem(why)),
+            Merged::ForAPerson(why) => return Err(Problem::new(why)),
         };
         let message = format!("Merge {} into {}", hub.base, hub.target);
         let commit = hub.git.word(&["commit-tree", &tree, "-p", &target, "-p", &base, "-m", &message])?;
         if let Verdict::Fails(why) = self.try_out(&commit, &Spec::default())? {
-            return Err(Problem(format!("{} with what you committed on {} fails: {why}", hub.target, hub.base)));
+            return Err(Problem::new(format!("{} with what you committed on {} fails: {why}", hub.target, hub.base)));
         }
         Ok(hub.push(&commit, &hub.target)?.then_some(commit))
     }
@@ -250,15 +250,17 @@ impl Lander<'_> {
         settings::write(&file, gates.as_bytes())?;
         self.slot.check_out(&self.fleet.hub, commit, "ralph/lander")?;
         self.slot.set_up()?;
-        let Some(first) = self.gate(&file)? else { return Ok(Verdict::Holds) };
+        let Some(first) = self.gate(&file, true)? else { return Ok(Verdict::Holds) };
         self.slot.check_out(&self.fleet.hub, commit, "ralph/lander")?;
         self.slot.set_up()?;
-        Ok(if self.gate(&file)?.is_none() { Verdict::Flaky(first) } else { Verdict::Fails(first) })
+        Ok(if self.gate(&file, false)?.is_none() { Verdict::Flaky(first) } else { Verdict::Fails(first) })
     }
 
-    /// Runs the gates once; the result says what fails.
-    fn gate(&self, file: &std::path::Path) -> Result<Option<String>> {
-        let args = ["gate", "--json", "--cached", "--gates", &file.display().to_string()].map(Into::into).to_vec();
+    /// Runs the gates once; the result says what fails. `known`: what is known of these very files counts.
+    fn gate(&self, file: &std::path::Path, known: bool) -> Result<Option<String>> {
+        let file = file.display().to_string();
+        let mut args: Vec<std::ffi::OsString> = ["gate", "--json", "--gates", &file].map(Into::into).to_vec();
+        args.extend(known.then(|| "--cached".into()));
         let task = Task {
             program: child::ralph()?.into(),
             args,
@@ -273,7 +275,7 @@ impl Lander<'_> {
         match ran.code {
             Some(0) => Ok(None),
             Some(1) => Ok(Some(failing(&ran.stdout).unwrap_or_else(|| ran.stderr.trim().to_owned()))),
-            _ => Err(Problem(format!("the gates could not be run: {}", ran.stderr.trim()))),
+            _ => Err(Problem::new(format!("the gates could not be run: {}", ran.stderr.trim()))),
         }
     }
 }
@@ -290,7 +292,7 @@ impl Card {
 }
 
 fn marked(bytes: &[u8], spec: &Spec) -> Result<Vec<u8>> {
-    let told = |problem: ralph_core::text::Problem| Problem(format!("the list cannot be marked: {problem}"));
+    let told = |problem: ralph_core::text::Problem| Problem::new(format!("the list cannot be marked: {problem}"));
     let list = List::parse(bytes).map_err(told)?;
     match spec.item.as_deref().and_then(|item| list.find(item)) {
         Some(at) if !list.items[at].passes => list.with_done(bytes, at).map_err(told),

@@ -48,7 +48,7 @@ pub(crate) fn merge(git: &Git, ours: &str, theirs: &str, settings: &Settings) ->
     match ran.code {
         Some(0) => return Ok(Merged::Tree { tree, locks: Vec::new() }),
         Some(1) => {}
-        _ => return Err(Problem(format!("git merge-tree: {}", git::last_words(&ran)))),
+        _ => return Err(Problem::new(format!("git merge-tree: {}", git::last_words(&ran)))),
     }
     let mut stages: BTreeMap<String, [Option<String>; 3]> = BTreeMap::new();
     for part in parts.take_while(|part| !part.is_empty()) {
@@ -138,7 +138,7 @@ pub(crate) fn update_lock(folder: &Path, lock: &str, vars: Vec<(OsString, OsStri
     };
     match task.run() {
         Ok(ran) if ran.code == Some(0) => Ok(()),
-        Ok(ran) => Err(Problem(format!("`{}` fails: {}", command.join(" "), ran.stderr.trim().lines().last().unwrap_or_default()))),
-        Err(_) => Err(Problem(format!("{lock} conflicts, and `{}` cannot be run", command.join(" ")))),
+        Ok(ran) => Err(Problem::new(format!("`{}` fails: {}", command.join(" "), ran.stderr.trim().lines().last().unwrap_or_default()))),
+        Err(_) => Err(Problem::new(format!("{lock} conflicts, and `{}` cannot be run", command.join(" ")))),
     }
 }

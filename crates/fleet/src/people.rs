@@ -15,7 +15,7 @@ use crate::{
 pub fn find<'b>(board: &'b Board, name: &str) -> Result<(&'b str, &'b Card)> {
     let by_id = board.cards().find(|(id, _)| *id == name);
     let found = by_id.or_else(|| board.cards().find(|(_, card)| card.spec.item.as_deref() == Some(name)));
-    found.ok_or_else(|| Problem(format!("there is no job {name}: `ralph fleet` lists them")))
+    found.ok_or_else(|| Problem::new(format!("there is no job {name}: `ralph fleet` lists them")))
 }
 
 fn change_want(store: &dyn Store, id: Option<&str>, change: impl Fn(&mut Want)) -> Result<()> {
@@ -27,7 +27,7 @@ fn change_want(store: &dyn Store, id: Option<&str>, change: impl Fn(&mut Want)) 
     })?;
     match changed {
         change::Changed::Done(..) => Ok(()),
-        change::Changed::Refused(why) => Err(Problem(why)),
+        change::Changed::Refused(why) => Err(Problem::new(why)),
     }
 }
 
@@ -50,7 +50,7 @@ pub fn steer(store: &dyn Store, id: &str, note: &str) -> Result<()> {
 /// Lets another worker take it: its own does not answer, or a person has seen to what was wrong.
 pub fn release(store: &dyn Store, id: &str, card: &Card) -> Result<()> {
     if !card.job.is_held() && card.job.state != State::NeedsPerson {
-        return Err(Problem(format!("{id} is with nobody: nothing to release")));
+        return Err(Problem::new(format!("{id} is with nobody: nothing to release")));
     }
     change_want(store, Some(id), |want| want.release = Some(card.job.token))
 }
@@ -58,7 +58,7 @@ pub fn release(store: &dyn Store, id: &str, card: &Card) -> Result<()> {
 /// Says what becomes of proven work: it lands, or goes back with these words.
 pub fn review(store: &dyn Store, id: &str, card: &Card, back: Option<&str>) -> Result<()> {
     let (State::Proven, Some(commit)) = (card.job.state, &card.job.commit) else {
-        return Err(Problem(format!("{id} is not proven yet: nothing to look at")));
+        return Err(Problem::new(format!("{id} is not proven yet: nothing to look at")));
     };
     let review = Review { commit: commit.clone(), back: back.map(str::to_owned) };
     change_want(store, Some(id), move |want| want.review = Some(review.clone()))

@@ -5,18 +5,31 @@ use std::fmt;
 use crate::store;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem(pub String);
+pub struct Problem(pub String, Kind);
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Lasting,
+    /// The store cannot be asked now.
+    Passing,
+}
 
 pub type Result<T> = std::result::Result<T, Problem>;
 
 impl Problem {
     pub fn new(told: impl Into<String>) -> Self {
-        Problem(told.into())
+        Problem(told.into(), Kind::Lasting)
+    }
+
+    /// Whether waiting may help.
+    pub fn is_passing(&self) -> bool {
+        self.1 == Kind::Passing
     }
 
     /// For `map_err`: what could not be done, and why.
     pub fn when<E: fmt::Display>(doing: impl fmt::Display) -> impl FnOnce(E) -> Self {
-        move |e| Problem(format!("{doing}: {e}"))
+        move |e| Problem::new(format!("{doing}: {e}"))
     }
 }
 
@@ -30,6 +43,7 @@ impl std::error::Error for Problem {}
 
 impl From<store::Error> for Problem {
     fn from(e: store::Error) -> Self {
-        Problem(e.to_string())
+        let passes = matches!(e, store::Error::Unreachable(_) | store::Error::Full(_));
+        Problem(e.to_string(), if passes { Kind::Passing } else { Kind::Lasting })
     }
 }

@@ -64,7 +64,7 @@ impl Queue {
         match url {
             None => Ok(Queue::Dir),
             Some(url) if url.starts_with("nats://") || url.starts_with("tls://") => Ok(Queue::Nats(url.to_owned(), lease)),
-            Some(url) => Err(Problem(format!("{url} is no queue: give nats://HOST:PORT or tls://HOST:PORT"))),
+            Some(url) => Err(Problem::new(format!("{url} is no queue: give nats://HOST:PORT or tls://HOST:PORT"))),
         }
     }
 
@@ -96,7 +96,7 @@ pub struct Ready {
 /// The top folder of the repository around a folder.
 pub fn repository(around: &Path) -> Result<std::path::PathBuf> {
     let top = Git::at(around).word(&["rev-parse", "--show-toplevel"]);
-    let top = top.map_err(|_| Problem(format!("{} is in no git repository: a fleet works on one", around.display())))?;
+    let top = top.map_err(|_| Problem::new(format!("{} is in no git repository: a fleet works on one", around.display())))?;
     Ok(top.into())
 }
 
@@ -111,7 +111,7 @@ pub fn prepare(around: &Path, request: &Request) -> Result<Ready> {
             .map_err(|_| Problem::new("no branch is checked out: say with --base which one the work begins from"))?,
     };
     if git.commit(&format!("refs/heads/{base}"))?.is_none() {
-        return Err(Problem(format!("the branch {base} has no commit yet: a fleet needs one to begin from")));
+        return Err(Problem::new(format!("the branch {base} has no commit yet: a fleet needs one to begin from")));
     }
     let list = request.list.as_ref().map(|list| relative(&repository, around, list)).transpose()?;
     let name = request.name.clone().unwrap_or_else(|| list.as_deref().map_or_else(|| "tasks".to_owned(), stem));
@@ -142,7 +142,7 @@ pub fn prepare(around: &Path, request: &Request) -> Result<Ready> {
         ..Settings::default()
     };
     if settings.target == settings.base {
-        return Err(Problem(format!("{} is your own branch: work lands on another one", settings.base)));
+        return Err(Problem::new(format!("{} is your own branch: work lands on another one", settings.base)));
     }
     begin(place, settings, request, &name, &of_project.left_out)
 }
@@ -156,7 +156,7 @@ fn begin(place: Place, settings: Settings, request: &Request, name: &str, left_o
         Some(list) => {
             let path = settings.repository.join(list);
             let bytes = files::read(&path, ralph_core::gate::list::MAX_BYTES).map_err(Problem::when(format!("{list} cannot be read")))?;
-            tasks::of_list(&bytes).map_err(|problem| Problem(format!("{list}: {problem}")))?
+            tasks::of_list(&bytes).map_err(|problem| Problem::new(format!("{list}: {problem}")))?
         }
         None => Vec::new(),
     };
@@ -178,7 +178,7 @@ fn stem(list: &str) -> String {
 fn relative(repository: &Path, around: &Path, file: &str) -> Result<String> {
     let real = around.join(file).canonicalize().map_err(Problem::when(format!("{file} cannot be read")))?;
     let top = repository.canonicalize().map_err(Problem::when("the repository cannot be read"))?;
-    let inside = real.strip_prefix(&top).map_err(|_| Problem(format!("{file} is not in this repository")))?;
+    let inside = real.strip_prefix(&top).map_err(|_| Problem::new(format!("{file} is not in this repository")))?;
     Ok(inside.to_string_lossy().replace('\\', "/"))
 }
 

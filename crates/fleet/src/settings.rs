@@ -165,9 +165,9 @@ impl Settings {
             None => Ok(None),
             Some(Found::Known(settings)) => Ok(Some(settings)),
             Some(Found::Newer(version)) => {
-                Err(Problem(format!("this fleet is of version {version}, which this ralph does not know: upgrade ralph")))
+                Err(Problem::new(format!("this fleet is of version {version}, which this ralph does not know: upgrade ralph")))
             }
-            Some(Found::Broken(why)) => Err(Problem(format!("the fleet's settings cannot be read: {why}"))),
+            Some(Found::Broken(why)) => Err(Problem::new(format!("the fleet's settings cannot be read: {why}"))),
         }
     }
 

@@ -92,7 +92,7 @@ impl Slot {
         for name in &self.settings.slots.copy {
             let (from, to) = (self.settings.repository.join(name), self.folder.join(name));
             if !from.exists() {
-                return Err(Problem(format!("[fleet] copy: there is no {}", from.display())));
+                return Err(Problem::new(format!("[fleet] copy: there is no {}", from.display())));
             }
             if let Some(parent) = to.parent() {
                 settings::make(parent)?;
@@ -120,9 +120,9 @@ impl Slot {
             Ok(ran) if ran.code == Some(0) => Ok(()),
             Ok(ran) => {
                 let said = if ran.stderr.trim().is_empty() { ran.text() } else { ran.stderr.trim().to_owned() };
-                Err(Problem(format!("[fleet] setup, `{line}`, fails: {}", said.lines().last().unwrap_or("it says nothing"))))
+                Err(Problem::new(format!("[fleet] setup, `{line}`, fails: {}", said.lines().last().unwrap_or("it says nothing"))))
             }
-            Err(_) => Err(Problem(format!("[fleet] setup, `{line}`, cannot be run, or took longer than {} minutes", SETUP.as_secs() / 60))),
+            Err(_) => Err(Problem::new(format!("[fleet] setup, `{line}`, cannot be run, or took longer than {} minutes", SETUP.as_secs() / 60))),
         }
     }
 

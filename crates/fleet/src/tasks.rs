@@ -14,7 +14,7 @@ use crate::{
 
 /// The open items of a list as tasks; an item that is done already is landed for those that wait for it, so nobody waits.
 pub fn of_list(bytes: &[u8]) -> Result<Vec<Spec>> {
-    let list = List::parse(bytes).map_err(|problem| Problem(problem.to_string()))?;
+    let list = List::parse(bytes).map_err(|problem| Problem::new(problem.to_string()))?;
     let mut ids: BTreeMap<&str, String> = BTreeMap::new();
     for item in list.open() {
         let mut id = word(&item.id);
@@ -25,7 +25,7 @@ pub fn of_list(bytes: &[u8]) -> Result<Vec<Spec>> {
     }
     let specs: Vec<Spec> = list.open().zip(0..).map(|(item, number)| of_item(item, number, &ids)).collect();
     match wrong_dependencies(&specs).first() {
-        Some(wrong) => Err(Problem(wrong.clone())),
+        Some(wrong) => Err(Problem::new(wrong.clone())),
         None => Ok(specs),
     }
 }

@@ -22,7 +22,6 @@ use crate::{
     records::{self, ACCOUNT, Account, Found, Job, Spec, VERSION, WANT, Want, Wish, key},
     settings,
     slot::Slot,
-    store::Error,
 };
 
 /// How long a worker without work rests.
@@ -122,11 +121,11 @@ impl Worker<'_> {
         self.prepare(held, spec)?;
         let mut last_cost = 0;
         loop {
-            let want = self.want(&held.id)?;
+            let want = self.fleet.want(Some(&held.id))?;
             match want.wish {
                 Wish::Cancel => return Ok(Some(Outcome::Cancelled)),
                 Wish::Pause => return Ok(Some(Outcome::GivenBack { why: "a person paused it".to_owned() })),
-                Wish::Run if self.fleet.drains() || self.all_paused()? => {
+                Wish::Run if self.fleet.drains() || self.fleet.want(None)?.wish != Wish::Run => {
                     return Ok(Some(Outcome::GivenBack { why: "its worker ended".to_owned() }));
                 }
                 Wish::Run => {}
@@ -239,8 +238,8 @@ impl Worker<'_> {
         };
         match task.run() {
             Ok(ran) if ran.code == Some(0) => Ok(()),
-            Ok(ran) => Err(Problem(format!("ralph {}: {}", args[0], ran.stderr.trim()))),
-            Err(_) => Err(Problem(format!("ralph {} did not end", args[0]))),
+            Ok(ran) => Err(Problem::new(format!("ralph {}: {}", args[0], ran.stderr.trim()))),
+            Err(_) => Err(Problem::new(format!("ralph {} did not end", args[0]))),
         }
     }
 
@@ -263,7 +262,7 @@ impl Worker<'_> {
                     looked.set(Instant::now());
                     // A store that cannot be asked now is asked again: the next write decides.
                     lost.set(lost.get() || change::is_mine(&*self.fleet.store, &held.id, &held.claim).is_ok_and(|mine| !mine));
-                    let want = self.want(&held.id).unwrap_or_default();
+                    let want = self.now_wanted(&held.id);
                     cancelled.set(cancelled.get() || want.wish == Wish::Cancel || want.release == Some(held.claim.token));
                 }
                 lost.get() || cancelled.get() || signals::wants_the_end_now()
@@ -343,12 +342,21 @@ impl Worker<'_> {
                 }
                 Some(Outcome::Parked { until, why })
             }
-            "interrupted" | "paused" | "cancelled" | "" if self.want(&spec.id)?.wish == Wish::Cancel => Some(Outcome::Cancelled),
+            "interrupted" | "paused" | "cancelled" | "" if self.fleet.want(Some(&spec.id))?.wish == Wish::Cancel => Some(Outcome::Cancelled),
             "interrupted" | "paused" | "" if signals::asked_to_end() || self.fleet.drains() => {
                 Some(Outcome::GivenBack { why: "its worker ended".to_owned() })
             }
             _ => Some(Outcome::NeedsPerson { why }),
         })
+    }
+
+    /// What a person wants of a job, as far as the store says it now.
+    fn now_wanted(&self, id: &str) -> Want {
+        let entry = self.fleet.store.get(&key(WANT, id)).ok().flatten();
+        match entry.map(|entry| records::read(&entry.value)) {
+            Some(Found::Known(want)) => want,
+            _ => Want::default(),
+        }
     }
 
     /// A quota that one job found used up is used up for all.
@@ -357,19 +365,6 @@ impl Worker<'_> {
             Some(Account { version: VERSION, until: Some(until), ..account })
         })?;
         Ok(())
-    }
-
-    fn want(&self, id: &str) -> std::result::Result<Want, Error> {
-        let entry = self.fleet.store.get(&key(WANT, id))?;
-        Ok(match entry.map(|entry| records::read(&entry.value)) {
-            Some(Found::Known(want)) => want,
-            _ => Want::default(),
-        })
-    }
-
-    fn all_paused(&self) -> Result<bool> {
-        let entry = self.fleet.store.get(records::WANT_ALL)?;
-        Ok(matches!(entry.map(|entry| records::read::<Want>(&entry.value)), Some(Found::Known(want)) if want.wish != Wish::Run))
     }
 }
 
