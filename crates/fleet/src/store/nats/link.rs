@@ -155,9 +155,9 @@ impl Link {
         Ok(last.filter(|(_, value)| !value.is_empty()).map(|(revision, value)| Entry { revision, value }))
     }
 
-    /// The number of the last write to any key.
+    /// The number of the last write to any key. The server knows the last message of all, while for a pattern it would look at every key.
     pub(super) async fn last_revision(&self) -> Result<Revision, Error> {
-        Ok(self.last_of(&self.settings.subject(">")).await?.map_or(0, |(revision, _)| revision))
+        Ok(self.last_of(">").await?.map_or(0, |(revision, _)| revision))
     }
 
     async fn last_of(&self, subject: &str) -> Result<Option<(Revision, Vec<u8>)>, Error> {
