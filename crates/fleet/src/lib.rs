@@ -2,9 +2,27 @@
 //!
 //! `records` are what a fleet keeps, `machine` has every rule about them as pure functions, `store` is the port that keeps them and decides nothing.
 //! `board` is what one process knows of the store, and `change` the one way to write a record: compare-and-set, with lost answers read back.
+//! A `worker` takes jobs and has a `child` work on them in its `slot`; the `lander` brings what was proven onto the fleet's branch, through the `hub`.
 
 pub mod board;
 pub mod change;
+pub mod commands;
+mod child;
+pub mod fleet;
+pub mod gates;
+mod git;
+mod hub;
+pub mod lander;
 pub mod machine;
+mod merge;
+pub mod people;
+pub mod problem;
 pub mod records;
+pub mod report;
+pub mod run;
+pub mod screen;
+pub mod settings;
+pub mod slot;
 pub mod store;
+pub mod tasks;
+pub mod worker;

@@ -134,6 +134,7 @@ impl Job {
             usd_micros: self.usd_micros.saturating_add(brought.usd_micros),
             tokens: self.tokens.saturating_add(brought.tokens),
             notes_told: self.notes_told.max(brought.notes_told),
+            back: None,
             changed_at: now,
             ..self.clone()
         }
@@ -159,6 +160,7 @@ impl Job {
                 job.returns += 1;
                 job.claims = 0;
                 job.state = if job.returns > MOST_RETURNS { State::NeedsPerson } else { State::Waits };
+                job.back = Some(why.clone());
                 job.why = why;
             }
         }
@@ -179,10 +181,13 @@ impl Job {
         if want.wish == Wish::Cancel {
             return Some(self.ended(Outcome::Cancelled, now));
         }
+        if self.state == State::NeedsPerson && want.release == Some(self.token) {
+            return Some(Job { state: State::Waits, claims: 0, returns: 0, changed_at: now, ..self.clone() });
+        }
         let review = want.review.as_ref().filter(|review| self.state == State::Proven && Some(&review.commit) == self.commit.as_ref())?;
         let back = review.back.clone()?;
         // A person's word is no failure of the agent's.
-        Some(Job { state: State::Waits, why: back, changed_at: now, ..self.clone() })
+        Some(Job { state: State::Waits, why: back.clone(), back: Some(back), changed_at: now, ..self.clone() })
     }
 }
 

@@ -21,6 +21,8 @@ pub const WANT_ALL: &str = "want";
 pub const SPEC: &str = "spec";
 pub const WANT: &str = "want";
 pub const JOB: &str = "job";
+/// The accounts with providers.
+pub const ACCOUNT: &str = "account";
 
 pub fn key(kind: &str, id: &str) -> String {
     format!("{kind}.{id}")
@@ -149,6 +151,9 @@ pub struct Job {
     /// Why it is where it is, for people, and for the agent that goes on.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// What the agent has to see to because its work came back; it is told before its next iteration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<String>,
     /// How many of the notes the agent was told.
     #[serde(default)]
     pub notes_told: usize,

@@ -1,6 +1,6 @@
 //! The keys of `ralph.toml`: each is declared once, and its reader, its messages and its JSON schema are made from that.
 
-use super::{Config, FeaturesTable, GateTable, Notify, PullRequests, Running, Verify, VerifyCommand};
+use super::{Config, FeaturesTable, Fleet, GateTable, Notify, PullRequests, Running, Verify, VerifyCommand};
 use serde_json::{Map, Value, json};
 
 /// One key of a table.
@@ -166,7 +166,7 @@ impl Table {
 }
 
 /// A gate has exactly one of these keys.
-pub(super) const CHECKS: [&str; 6] = ["command", "file", "features", "markers", "pr", "ci"];
+pub(super) const CHECKS: [&str; 7] = ["command", "file", "features", "markers", "committed", "pr", "ci"];
 
 /// The JSON schema of the file.
 pub fn schema() -> Value {
@@ -180,6 +180,7 @@ pub fn schema() -> Value {
         "pr": PullRequests::TABLE.schema(),
         "run": Running::TABLE.schema(),
         "notify": Notify::TABLE.schema(),
+        "fleet": Fleet::TABLE.schema(),
         "command": VerifyCommand::TABLE.schema_with_one_of(&["run", "command"]),
     });
     schema

@@ -4,6 +4,7 @@
 
 pub mod detect;
 mod draft;
+mod fleet;
 mod keys;
 mod pull_requests;
 mod reader;
@@ -13,6 +14,7 @@ pub(crate) mod worktree_yaml;
 pub use draft::draft;
 pub use keys::schema;
 pub use pull_requests::PullRequests;
+pub use fleet::Fleet;
 pub use running::{Notify, Run as Running, is_address};
 pub use worktree_yaml::worktree_commands;
 
@@ -60,10 +62,12 @@ table! {
     run: Running = Running::default(), Kind::Table(Running::TABLE), running::run;
     /// Who is told when a run ends, waits for long, or needs a person.
     notify: Notify = Notify::default(), Kind::Table(Notify::TABLE), Notify::of;
+    /// How `ralph fleet` makes a folder ready for a job.
+    fleet: Fleet = Fleet::default(), Kind::Table(Fleet::TABLE), Fleet::of;
 }
 
 table! {
-    /// One thing that must hold: a command, a file, a list, markers, a pull request or its checks.
+    /// One thing that must hold: a command, a file, a list, markers, a clean working tree, a pull request or its checks.
     struct GateTable = "[[gate]]";
     /// Its name; made from its check if not given.
     name: Option<String> = None, Kind::Text, gate_name;
@@ -85,6 +89,8 @@ table! {
     retry of "command": bool = false, Kind::Bool, Field::bool;
     /// Believe the last verdict while no file has changed. True if not given.
     cache of "command": bool = true, Kind::Bool, Field::bool;
+    /// Its verdict depends on nothing but the files that git tracks and the tools on the path: `ralph gate --cached` believes a pass from any clone of the repository.
+    any_clone of "command": bool = false, Kind::Bool, Field::bool;
     /// Processes that it started may outlive it.
     leave_running of "command": bool = false, Kind::Bool, Field::bool;
     /// Failures that were there when the loop started: block (they count), allow (only new ones do).
@@ -107,6 +113,8 @@ table! {
     features: Option<String> = None, Kind::Text, inside;
     /// Words that must all stand in the agent's last message.
     markers: Vec<String> = Vec::new(), Kind::Texts, markers;
+    /// true: everything is committed but ralph's own files and the lists.
+    committed: Option<()> = None, Kind::Bool, only_true;
     /// The branch's pull request must be open, or merged.
     pr: Option<Stage> = None, Kind::Choice(&["open", "merged"]), |field| field.pick([Stage::Open, Stage::Merged]);
     /// The checks on the pull request's head commit must be green: all of them, or those that the base branch requires.
@@ -184,7 +192,7 @@ fn gate(table: &Fields<'_>) -> Result<Gate, Problem> {
     let [check] = given[..] else {
         let name = table.get("name").and_then(Field::as_text).map(|n| format!(" \"{n}\"")).unwrap_or_default();
         return Err(table.problem(match given[..] {
-            [] => format!("the gate{name} checks nothing: give it `command`, `file`, `features`, `markers`, `pr` or `ci`"),
+            [] => format!("the gate{name} checks nothing: give it `command`, `file`, `features`, `markers`, `committed`, `pr` or `ci`"),
             _ => format!("the gate{name} has {}: make it a gate for each", given.join(" and ")),
         }));
     };
@@ -204,6 +212,7 @@ fn gate(table: &Fields<'_>) -> Result<Gate, Problem> {
                 parallel: t.parallel,
                 retry: t.retry,
                 cache: t.cache,
+                any_clone: t.any_clone,
                 leave_running: t.leave_running,
                 old_failures: t.old_failures,
                 junit: t.junit,
@@ -214,12 +223,13 @@ fn gate(table: &Fields<'_>) -> Result<Gate, Problem> {
         (_, Some(path), ..) => {
             (path.clone(), Check::File(File { contains: t.contains, fresh: t.fresh, entries: t.entries, ..File::at(path) }))
         }
-        (_, _, Some(path), ..) => (path.clone(), Check::Features(Features { path, per_session: 0 })),
+        (_, _, Some(path), ..) => (path.clone(), Check::Features(Features::of(path))),
         (.., Some(stage), _) => {
             let name = if stage == Stage::Open { "pr" } else { "merged" };
             (name.to_owned(), PullRequests::default().request(stage))
         }
         (.., Some(required_only)) => ("ci".to_owned(), Check::Ci(Ci { required_only, ..PullRequests::default().ci() })),
+        _ if t.committed.is_some() => ("committed".to_owned(), Check::Committed),
         _ => ("markers".to_owned(), Check::Markers(Markers { words: t.markers })),
     };
     let gate = Gate::new(t.name.unwrap_or_else(|| short_name(&made)), check, Origin::File(FILE.to_owned()));
@@ -249,6 +259,11 @@ fn expression_of_lines(field: Field<'_>) -> Result<String, Problem> {
         Ok(_) => Ok(text),
         Err(e) => Err(field.problem(format!("`{}` is no regular expression: {e}", field.key.name))),
     }
+}
+
+/// A gate that checks nothing would look like one that does.
+fn only_true(field: Field<'_>) -> Result<(), Problem> {
+    if field.bool()? { Ok(()) } else { Err(field.problem(format!("`{}` can only be true: leave the gate out instead", field.key.name))) }
 }
 
 fn markers(field: Field<'_>) -> Result<Vec<String>, Problem> {
@@ -319,7 +334,11 @@ fn excerpt(field: Field<'_>) -> Result<usize, Problem> {
 
 /// A path that stays in the project, as far as its words can tell.
 fn inside(field: Field<'_>) -> Result<String, Problem> {
-    let (key, path) = (field.key.name, field.text()?);
+    inside_path(field, field.text()?)
+}
+
+fn inside_path(field: Field<'_>, path: String) -> Result<String, Problem> {
+    let key = field.key.name;
     let leaves = path.starts_with(['/', '\\', '~']) || path.split(['/', '\\']).any(|part| part == "..") || path.get(1..2) == Some(":");
     match path.trim().is_empty() || path.contains('\0') {
         true => Err(field.problem(format!("`{key}` needs a path"))),
@@ -385,7 +404,7 @@ mod tests {
         assert_eq!(names, ["tests", "npm run lint", "docs/AUDIT.md", "prd.json", "markers"]);
         let Check::Command(tests) = &config.gates[0].check else { unreachable!() };
         assert_eq!((tests.folder.as_deref(), tests.deadline_ms, tests.retry, tests.cache), (Some("crates"), 5_400_000, true, true));
-        assert_eq!(config.gates[3].check, Check::Features(Features { path: "prd.json".to_owned(), per_session: 3 }));
+        assert_eq!(config.gates[3].check, Check::Features(Features { per_session: 3, ..Features::of("prd.json") }));
         assert_eq!(config.guard, GuardPolicy::Block);
         let verify = config.verify.unwrap();
         assert_eq!((verify.rounds, verify.minutes), (5, 30), "S3-5");
@@ -411,6 +430,7 @@ mod tests {
             ("[[gate]]\ncommand = \"a\"\nexcerpt = 1\n", "line 3: `excerpt` must be between 100 and"),
             ("[[gate]]\nname = \"\"\ncommand = \"a\"\n", "line 2: a gate's name has"),
             ("[[gate]]\nmarkers = []\n", "line 2: `markers` needs words"),
+            ("[[gate]]\ncommitted = false\n", "line 2: `committed` can only be true: leave the gate out instead"),
             ("\n[verify]\nrounds = 1\ncommands = [\n  \"a\",\n  \"\",\n]\n", "line 6: the command is empty"),
             ("[pr]\nignore = [\"a\", \" \"]\n", "line 2: `ignore` needs the names of checks"),
             ("[verify]\ncommands = [{ deadline = 3 }]\n", "line 2: the command has no `run`"),

@@ -6,7 +6,7 @@ use toml::{
 };
 
 use super::{
-    FeaturesTable, GateTable, Notify, Problem, PullRequests, Running, Verify,
+    FeaturesTable, Fleet, GateTable, Notify, Problem, PullRequests, Running, Verify,
     keys::{Key, Kind, Table},
 };
 use crate::text::{line_of, suggest};
@@ -93,7 +93,7 @@ fn unknown(name: &str, table: &'static Table) -> String {
     if let Some(near) = suggest::nearest(name, keys()) {
         return format!("`{shown}` is not known here; did you mean `{near}`?");
     }
-    let all = [GateTable::TABLE, PullRequests::TABLE, Verify::TABLE, FeaturesTable::TABLE, Running::TABLE, Notify::TABLE];
+    let all = [GateTable::TABLE, PullRequests::TABLE, Verify::TABLE, FeaturesTable::TABLE, Running::TABLE, Notify::TABLE, Fleet::TABLE];
     match all.into_iter().find(|other| other.header != table.header && other.key(name).is_some()) {
         Some(other) => format!("`{shown}` is not known here; it belongs under {}", other.header),
         None => {

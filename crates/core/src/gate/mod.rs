@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     gate::test_results::TestResults,
     text::{
-        clean,
+        Problem, clean,
         time::{Millis, parse_duration},
     },
 };
@@ -60,6 +60,8 @@ pub enum Check {
     File(File),
     Features(Features),
     Markers(Markers),
+    /// Nothing in the working tree is uncommitted.
+    Committed,
     PullRequest(PullRequest),
     Ci(Ci),
 }
@@ -78,6 +80,8 @@ pub struct Command {
     pub retry: bool,
     /// Whether the verdict on an unchanged tree is believed.
     pub cache: bool,
+    /// A pass in one clone of the repository is believed in its other clones, where no loop ends by it.
+    pub any_clone: bool,
     /// Its children may outlive it: a build server, for instance.
     pub leave_running: bool,
     /// Failures that were there when the loop started.
@@ -99,6 +103,7 @@ impl Command {
             parallel: false,
             retry: false,
             cache: true,
+            any_clone: false,
             leave_running: false,
             old_failures: OldFailures::Block,
             junit: None,
@@ -169,6 +174,26 @@ pub struct Features {
     pub path: String,
     /// After so many items done in one session the loop pauses; 0 means no limit.
     pub per_session: u64,
+    /// The one item that counts; `None`: all of them.
+    pub item: Option<String>,
+}
+
+impl Features {
+    /// All items of the list in this file.
+    pub fn of(path: impl Into<String>) -> Self {
+        Features { path: path.into(), per_session: 0, item: None }
+    }
+
+    /// The items that count in a list.
+    pub fn list(&self, bytes: &[u8]) -> Result<list::List, Problem> {
+        let list = list::List::parse(bytes)?;
+        match &self.item {
+            None => Ok(list),
+            Some(id) => {
+                list.only(id).ok_or_else(|| Problem::new(None, format!("there is no item {id} in it, and the loop is about that one")))
+            }
+        }
+    }
 }
 
 /// Words that must all be in the agent's last message.
@@ -243,6 +268,7 @@ pub enum Kind {
     File,
     Features,
     Markers,
+    Committed,
     PullRequest,
     Ci,
     /// The comparison with the start of the loop, where it may block.
@@ -265,6 +291,7 @@ impl Gate {
             Check::File(_) => Kind::File,
             Check::Features(_) => Kind::Features,
             Check::Markers(_) => Kind::Markers,
+            Check::Committed => Kind::Committed,
             Check::PullRequest(_) => Kind::PullRequest,
             Check::Ci(_) => Kind::Ci,
         }
@@ -275,7 +302,7 @@ impl Gate {
         match &self.check {
             Check::Command(_) => true,
             Check::PullRequest(request) => request.must_be == Stage::Merged && request.merge == Merge::Ralph,
-            Check::File(_) | Check::Features(_) | Check::Markers(_) | Check::Ci(_) => false,
+            Check::File(_) | Check::Features(_) | Check::Markers(_) | Check::Committed | Check::Ci(_) => false,
         }
     }
 

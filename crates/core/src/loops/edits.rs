@@ -33,6 +33,9 @@ pub struct Terms {
     pub max_context: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promise: Option<String>,
+    /// The one item of its list that the loop is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<String>,
     /// The session that the file names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -72,6 +75,7 @@ impl Terms {
             active: file.active,
             iteration: file.iteration,
             promise: file.completion_promise.clone(),
+            item: file.item.clone(),
             session: file.session_id.clone(),
             prompt: fnv1a(file.prompt.as_bytes()),
             ..Terms::default()
@@ -104,6 +108,8 @@ impl Terms {
                     |promise: &Option<String>| promise.as_ref().map_or_else(|| text(promise), |_| format!("\"{}\"", text(promise)));
                 (quoted(&self.promise), quoted(&now.promise), self.promise.is_some())
             }
+            // Of one item less is asked than of the list, and another one may be done already.
+            "item" => (text(&self.item), text(&now.item), now.item.is_some()),
             "session_id" => (text(&self.session), text(&now.session), self.session.is_some()),
             "prompt" => return Some(Edit { key, what: "the prompt".to_owned(), looser: false }),
             _ => limit_edit(key, self.clone(), now.clone())?,
@@ -134,6 +140,7 @@ impl Terms {
             "active" => self.active = now.active,
             "iteration" => self.iteration = now.iteration,
             "completion_promise" => self.promise.clone_from(&now.promise),
+            "item" => self.item.clone_from(&now.item),
             "session_id" => self.session.clone_from(&now.session),
             "prompt" => self.prompt = now.prompt,
             _ => {
@@ -151,6 +158,7 @@ impl Terms {
                 "active" => file.active = self.active,
                 "iteration" => file.iteration = self.iteration,
                 "completion_promise" => file.settings.completion_promise.clone_from(&self.promise),
+                "item" => file.settings.item.clone_from(&self.item),
                 "session_id" => file.session_id.clone_from(&self.session),
                 key => {
                     if let Some((setting, sealed)) = limit(key) {
@@ -165,7 +173,7 @@ impl Terms {
 /// The keys that are compared.
 fn keys() -> impl Iterator<Item = &'static str> {
     let limits = Setting::limits().map(|(setting, _)| setting.key);
-    ["active", "iteration"].into_iter().chain(limits).chain(["completion_promise", "session_id", "prompt"])
+    ["active", "iteration"].into_iter().chain(limits).chain(["completion_promise", "item", "session_id", "prompt"])
 }
 
 /// A limit, and where the terms hold it.
@@ -231,6 +239,9 @@ mod tests {
         one("max_hours: 24\n", "max_hours: 24.01\n", "max_hours 1 d → 1 d", true);
         one("completion_promise: DONE\n", "completion_promise: OK\n", "completion_promise \"DONE\" → \"OK\"", true);
         one("", "completion_promise: OK\n", "completion_promise none → \"OK\"", false);
+        one("", "item: A\n", "item none → A", true);
+        one("item: A\n", "item: B\n", "item A → B", true);
+        one("item: A\n", "", "item A → none", false);
         one("", "active: false\n", "active true → false", false);
         one("active: false\n", "", "active false → true", true);
     }

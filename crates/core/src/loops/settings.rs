@@ -59,6 +59,8 @@ pub struct LoopSettings {
     pub preset: Option<Preset>,
     /// With the preset `pr`: the pull request must be merged, too.
     pub merge: Option<bool>,
+    /// The one item of its list that the loop is about.
+    pub item: Option<String>,
 }
 
 impl LoopSettings {
@@ -77,7 +79,7 @@ impl LoopSettings {
     /// Whether nothing ends a loop with these settings but a cancel or a default brake: no promise, nothing to prove, no limit that the person set.
     pub fn is_endless(&self) -> bool {
         let has_limit = self.max_iterations() > 0 || self.max_hours > Some(0.0) || self.max_usd > Some(0.0) || self.max_tokens() > 0;
-        !has_limit && self.completion_promise.is_none() && self.preset.is_none() && self.verify.is_empty()
+        !has_limit && self.completion_promise.is_none() && self.preset.is_none() && self.item.is_none() && self.verify.is_empty()
     }
 
     pub fn max_iterations(&self) -> u64 {
@@ -250,6 +252,20 @@ pub static SETTINGS: &[Setting] = &[
         .commented()
         .field(field!(merge))
         .flag("merge", "", "With --preset pr: the pull request must be merged, too", ""),
+    Setting::key(
+        "item",
+        Kind::Text,
+        "\"US-2\"",
+        "the id of one item of the list: the loop is about it alone, and the other items may stay open; without a gate that names a list it is the one that the preset features takes",
+    )
+    .commented()
+    .field(field!(item))
+    .flag(
+        "item",
+        "ID",
+        "Work on this item of the list alone: the others may stay open",
+        "The list is the one that ralph.toml names, else the one that --preset features takes.",
+    ),
     Setting::key("started_at", Kind::Text, "\"2026-01-31T22:00:00.000Z\"", "when the loop was started").commented(),
     Setting::key("loop_id", Kind::Text, "\"main-20260131-220000\"", "the name of this loop's journal").commented(),
     Setting::key(
@@ -509,7 +525,7 @@ impl Setting {
                 format!("{key}:\n{}", lines.iter().map(entry).collect::<String>())
             }
             (Kind::Text, Some(Typed::Text(text))) => format!("{key}: {}\n", quoted(&text)),
-            (Kind::Text, _) => format!("{key}: null\n"),
+            (Kind::Text, _) if !self.is_comment => format!("{key}: null\n"),
             _ => self.values(settings).iter().map(|value| format!("{key}: {value}\n")).collect::<Vec<_>>().concat(),
         }
     }

@@ -52,7 +52,9 @@ pub(crate) fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding 
     }
     let fingerprint = if command.cache { ctx.verdict_fingerprint() } else { None };
     let key = fingerprint.as_deref().map(|tree| cache::Key::of(&gate.name, command, tree));
-    if let Some(finding) = key.as_ref().filter(|_| !ctx.again).and_then(|key| cache::find_for(ctx, key)) {
+    let in_clones = |key| if command.any_clone { cache::find_in_clones(ctx, key) } else { None };
+    let find = |key| cache::find_for(ctx, key).or_else(|| in_clones(key));
+    if let Some(finding) = key.as_ref().filter(|_| !ctx.again).and_then(find) {
         return baseline::weigh(gate, command, ctx, finding);
     }
     if let Some(why) = why_not(ctx) {
@@ -72,6 +74,9 @@ pub(crate) fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding 
         if ctx.verdict_fingerprint() == fingerprint {
             if ctx.keeps {
                 cache::keep(ctx, &key, &finding);
+                if command.any_clone {
+                    cache::keep_for_clones(ctx, &key, &finding);
+                }
             } else if finding.verdict == Verdict::Pass {
                 cache::doubt(ctx.project, &key);
             }

@@ -39,6 +39,11 @@ impl Declared {
         self.gates.is_empty() && self.problems.is_empty()
     }
 
+    /// The lists whose items have to be done.
+    pub fn features(&self) -> impl Iterator<Item = &Features> {
+        self.gates.iter().filter_map(|gate| if let Check::Features(list) = &gate.check { Some(list) } else { None })
+    }
+
     fn add(&mut self, gate: Gate) {
         let taken = |name: &str| self.gates.iter().any(|g| g.name == name);
         let mut name = gate.name.clone();
@@ -142,7 +147,7 @@ pub fn of_project(project: &Project) -> Declared {
 
 /// Whether a loop may have something to prove, at a glance: what that is, [`of_loop`] says.
 pub(crate) fn may_ask(project: &Project, file: &LoopFile) -> bool {
-    let of_its_own = !file.verify.is_empty() || file.preset.is_some() || file.list.is_some();
+    let of_its_own = !file.verify.is_empty() || file.preset.is_some() || file.list.is_some() || file.item.is_some();
     of_its_own || project.settings().is_some() || project.root().join(config::FILE).symlink_metadata().is_ok()
 }
 
@@ -162,7 +167,27 @@ pub fn of_loop(project: &Project, file: &LoopFile) -> Declared {
     if let Some(path) = &file.list {
         add_list(path.clone(), &settings, &mut declared);
     }
+    if let Some(item) = &file.item {
+        hold_to(project, item, &settings, &mut declared);
+    }
     declared
+}
+
+/// The lists that a loop of this project is about.
+pub(crate) fn lists(project: &Project) -> Vec<String> {
+    let (mut declared, settings) = of_settings(config(project));
+    add_features(project, &settings, &mut declared);
+    declared.features().map(|list| list.path.clone()).collect()
+}
+
+/// Only this item of the list counts. Where there are two lists, it is missing from one of them, which is no pass.
+fn hold_to(project: &Project, item: &str, settings: &Settings, declared: &mut Declared) {
+    add_features(project, settings, declared);
+    for gate in &mut declared.gates {
+        if let Check::Features(list) = &mut gate.check {
+            list.item = Some(item.to_owned());
+        }
+    }
 }
 
 /// Why a preset would ask for nothing that can be proven, in words.
@@ -252,7 +277,7 @@ fn add_features(project: &Project, settings: &Settings, declared: &mut Declared)
         Some(path) => add_list(path, settings, declared),
         None => declared
             .problems
-            .push(missing("features", "the preset \"features\" finds no list: neither feature_list.json nor prd.json exists".to_owned())),
+            .push(missing("features", "there is no list of work: neither feature_list.json nor prd.json exists".to_owned())),
     }
 }
 
@@ -261,13 +286,13 @@ fn add_list(path: String, settings: &Settings, declared: &mut Declared) {
         return;
     }
     let origin = Origin::List(path.clone());
-    let check = Check::Features(Features { path, per_session: settings.per_session });
+    let check = Check::Features(Features { per_session: settings.per_session, ..Features::of(path) });
     declared.add(Gate { trusted: true, every_stop: true, ..Gate::new("features", check, origin) });
 }
 
 fn missing(preset: &str, what: String) -> Finding {
     Finding {
-        needs: Some("write it, or take `preset` out of the loop file".to_owned()),
+        needs: Some("write it, or take `preset` or `item` out of the loop file".to_owned()),
         ..Finding::new(preset, Kind::Config, Verdict::Unknown, what)
     }
 }

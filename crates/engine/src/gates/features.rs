@@ -108,7 +108,7 @@ fn read(gate: &Gate, check: &Features, ctx: &Context<'_>) -> Result<List, Box<Fi
             cannot(e.to_string())
         }
     })?;
-    List::parse(&bytes).map_err(|problem| cannot(clean(&problem.to_string())))
+    check.list(&bytes).map_err(|problem| cannot(clean(&problem.to_string())))
 }
 
 /// The content of a list.
@@ -216,23 +216,28 @@ impl<'l> Seen<'l> {
         let total = asked(list);
         let (done, total) = (total.saturating_sub(self.open()) as u64, total as u64);
         let tally = Tally { done, total, per_session: check.per_session };
-        Finding { tally: Some(tally), ..self.verdict(gate, list) }
+        Finding { tally: Some(tally), ..self.verdict(gate, check, list) }
     }
 
-    fn verdict(&self, gate: &Gate, list: &List) -> Finding {
+    fn verdict(&self, gate: &Gate, check: &Features, list: &List) -> Finding {
         let total = asked(list);
         let nouns = noun(list.format, total);
+        let held = check.item.as_ref().and(list.items.first()).map(|item| clean(&item.id));
         if self.open() > 0 {
             let are = if self.open() == 1 { "is" } else { "are" };
-            let what = format!("{} of {total} {nouns} {are} open{}", self.open(), self.refuted_in_words());
+            let which = held.unwrap_or_else(|| format!("{} of {total} {nouns}", self.open()));
+            let what = format!("{which} {are} open{}", self.refuted_in_words());
             return Finding {
                 needs: self.needs.clone(),
                 log: self.refuted.first().and_then(|(_, f)| f.log.clone()),
                 ..gate.finding(Verdict::Fail, what).with_detail(self.detail(list))
             };
         }
-        let (all, are, their) =
-            if total == 1 { (format!("the only {nouns}"), "is", "its") } else { (format!("all {total} {nouns}"), "are", "their") };
+        let (all, are, their) = if total == 1 {
+            (held.unwrap_or_else(|| format!("the only {nouns}")), "is", "its")
+        } else {
+            (format!("all {total} {nouns}"), "are", "their")
+        };
         if let Some((_, finding)) = self.unknown.first() {
             let what = format!("{all} {are} marked as done, but {}", self.unknown_in_words());
             let needs = self.unknown.iter().find_map(|(_, f)| f.needs.clone());

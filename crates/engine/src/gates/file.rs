@@ -158,7 +158,7 @@ fn evidence(gates: &[Gate]) -> Vec<&str> {
         Check::File(file) => Some(file.path.as_str()),
         Check::Features(list) => Some(list.path.as_str()),
         Check::Command(command) => command.junit.as_deref(),
-        Check::Markers(_) | Check::PullRequest(_) | Check::Ci(_) => None,
+        Check::Markers(_) | Check::Committed | Check::PullRequest(_) | Check::Ci(_) => None,
     });
     paths.map(|path| path.strip_prefix("./").unwrap_or(path)).collect()
 }

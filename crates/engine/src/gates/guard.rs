@@ -16,7 +16,7 @@ use ralph_core::{
     gate::{
         Check, Finding, Gate, GuardPolicy, Kind, Origin, Verdict,
         guard::{self, Asked, Facts, Item, Source},
-        list::{self as feature_list, List},
+        list as feature_list,
     },
     text::opening,
 };
@@ -298,16 +298,14 @@ fn items(project: &Project, declared: &Declared) -> Vec<Item> {
     for gate in &declared.gates {
         let Check::Features(list) = &gate.check else { continue };
         let Ok(bytes) = features::bytes(project, project.root(), &list.path) else { continue };
-        let items = List::parse(&bytes).map(|list| list.items).unwrap_or_default();
+        let items = list.list(&bytes).map(|list| list.items).unwrap_or_default();
         all.extend(items.iter().map(|item| asked_of(&list.path, item)));
     }
     all
 }
 
 fn asked_of(list: &str, item: &feature_list::Item) -> Item {
-    // An item that is called by its place would be another one as soon as something is put before it.
-    let is_by_place = item.id.strip_prefix("item-").is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
-    let id = if is_by_place { &item.title } else { &item.id };
+    let id = if item.is_by_place() { &item.title } else { &item.id };
     let mut criteria = serde_json::json!([item.title, item.steps, item.verify]).to_string();
     // One that becomes optional asks for less.
     if item.optional {

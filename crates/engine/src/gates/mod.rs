@@ -3,6 +3,7 @@
 mod baseline;
 pub(crate) mod cache;
 pub(crate) mod command;
+mod committed;
 pub mod declared;
 pub mod durations;
 pub mod features;
@@ -299,7 +300,7 @@ fn look(gate: &Gate, gates: &[Gate], want: Want, ctx: &Context<'_>) -> Seen {
     match &gate.check {
         // Whether a merge is allowed is no question before everything else holds.
         _ if is_untrusted(gate) && !pull_request::is_about_the_merge(gate) => known(untrusted(gate)),
-        Check::Command(_) | Check::PullRequest(_) | Check::Ci(_) if want == Want::Cheap && !gate.every_stop => {
+        Check::Command(_) | Check::Committed | Check::PullRequest(_) | Check::Ci(_) if want == Want::Cheap && !gate.every_stop => {
             known(Finding { skipped: true, ..gate.finding(Verdict::Unknown, "not measured: a claim that counts asks for it") })
         }
         Check::Command(_) | Check::PullRequest(_) | Check::Ci(_) => Seen { finding: None, runs: true },
@@ -309,6 +310,7 @@ fn look(gate: &Gate, gates: &[Gate], want: Want, ctx: &Context<'_>) -> Seen {
             Seen { finding: Some(finding), runs: is_due && want == Want::Everything }
         }
         Check::Markers(check) => known(markers::measure(gate, check, ctx)),
+        Check::Committed => known(committed::measure(gate, gates, ctx)),
     }
 }
 
@@ -324,7 +326,7 @@ fn run_group(group: &[Gate], gates: &[Gate], ctx: &Context<'_>) -> Vec<Finding> 
         Check::Command(command) => command::run(gate, command, ctx),
         Check::Features(check) => features::measure(gate, check, ctx),
         Check::PullRequest(_) | Check::Ci(_) => pull_request::measure(gate, gates, pull_request::Merges::NotYet, ctx),
-        Check::File(_) | Check::Markers(_) => gate.finding(Verdict::Unknown, "nothing of it can be run"),
+        Check::File(_) | Check::Markers(_) | Check::Committed => gate.finding(Verdict::Unknown, "nothing of it can be run"),
     };
     if let [gate] = group {
         return vec![one(gate)];

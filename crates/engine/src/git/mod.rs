@@ -18,7 +18,9 @@ pub(crate) mod owner;
 mod refs;
 pub(crate) mod repository;
 pub(crate) mod tracked;
+mod uncommitted;
 
 pub use command::{Ask, Problem};
 pub(crate) use folders::Folders;
 pub use repository::Repository;
+pub(crate) use uncommitted::Uncommitted;

@@ -73,6 +73,18 @@ impl Repository {
         Ok(self.ran(&args, Ask::default())?.code == Some(0))
     }
 
+    /// The same word in all clones: made from the first commits of the history. `None`: there is no commit yet, or the history is cut off.
+    pub(crate) fn id(&self) -> Result<Option<String>, Problem> {
+        if self.folders.common.join("shallow").exists() {
+            return Ok(None);
+        }
+        let told = self.ran(&["rev-list", "--max-parents=0", "HEAD"], Ask::default())?;
+        let text = String::from_utf8_lossy(&told.stdout).into_owned();
+        let mut roots: Vec<&str> = text.lines().filter(|line| is_id(line)).collect();
+        roots.sort_unstable();
+        Ok((told.code == Some(0) && !roots.is_empty()).then(|| digest::short(roots.join(" ").as_bytes())))
+    }
+
     pub(crate) fn top(&self) -> &Path {
         &self.folders.top
     }

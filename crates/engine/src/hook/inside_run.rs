@@ -59,7 +59,7 @@ fn on_stop(call: &Call, mark: &str, found: LoopOnDisk) -> Result<Outcome, Error>
         let repeated = last.note.map(|note| sent_back(call, note, last.told, l.file.continue_with()));
         return Ok(repeated.map_or_else(drives, |answer| Outcome::new(Reason::STOP_REPEATED, answer).of_loop(&id)));
     }
-    let declared = declared::of_loop(&call.project, &l.file);
+    let declared = declared::of_loop(&call.project, &l.for_gates(&l.file));
     if !may_hold(&l.state) || !l.file.active || (declared.is_empty() && !l.state.gated) {
         return Ok(drives());
     }

@@ -9,18 +9,14 @@ use std::{
 
 use ralph_core::{
     gate::{
-        Check, Finding, Verdict,
+        Features, Finding, Verdict,
         list::{Item, List, MAX_BYTES},
     },
     text::{clean, nearest, opening},
 };
 
 use crate::{
-    gates::{
-        Context, Watch,
-        declared::{self, Declared},
-        features,
-    },
+    gates::{Context, Watch, declared, features},
     hosts,
     ops::Refusal,
     store::{Error, loops, project::Project, project_lock::Locked},
@@ -53,12 +49,15 @@ pub struct Listed {
     /// Relative to the project's root, if it lies there.
     pub path: String,
     pub list: List,
+    /// The one item that the loop is about.
+    item: Option<String>,
     file: PathBuf,
     bytes: Vec<u8>,
 }
 
 impl Listed {
-    fn read(project: &Project, path: &str) -> Result<Self, String> {
+    fn read(project: &Project, wanted: &Features) -> Result<Self, String> {
+        let path = &wanted.path;
         let shown = clean(path);
         // A link leads to the file that is changed; the link itself stays.
         let cannot =
@@ -66,29 +65,36 @@ impl Listed {
         let file = features::locate(project, project.root(), path).map_err(cannot)?;
         let bytes = files::read(&file, MAX_BYTES).map_err(cannot)?;
         let list = List::parse(&bytes).map_err(|problem| format!("{shown} cannot be read: {}", clean(&problem.to_string())))?;
-        Ok(Listed { path: path.to_owned(), list, file, bytes })
+        Ok(Listed { path: path.clone(), list, item: wanted.item.clone(), file, bytes })
+    }
+
+    fn read_again(&self, project: &Project) -> Result<Self, String> {
+        Self::read(project, &Features { item: self.item.clone(), ..Features::of(&self.path) })
     }
 
     /// The item to work on next.
     pub fn next(&self) -> Option<&Item> {
-        self.list.next()
+        match &self.item {
+            None => self.list.next(),
+            Some(name) => self.list.held(name).map(|at| &self.list.items[at]).filter(|item| item.is_open()),
+        }
     }
 }
 
 /// The lists that are meant, and what is wrong with those that cannot be read: the named one, those of the loops and of `ralph.toml`, else the one that
 /// exists.
 pub fn lists(project: &Project, named: Option<&Path>, session: Option<&str>) -> Result<(Vec<Listed>, Vec<String>), Refusal> {
-    let paths = match named {
-        Some(path) => vec![from_root(project, path)],
+    let wanted = match named {
+        Some(path) => vec![Features::of(from_root(project, path))],
         None => declared_lists(project, session),
     };
-    if paths.is_empty() {
+    if wanted.is_empty() {
         return Err(Refusal::Because(
             "there is no list of items here: neither a loop nor ralph.toml names one, and there is no feature_list.json and no prd.json. Name it with --list FILE"
                 .to_owned(),
         ));
     }
-    let (read, broken): (Vec<_>, Vec<_>) = paths.iter().map(|path| Listed::read(project, path)).partition(Result::is_ok);
+    let (read, broken): (Vec<_>, Vec<_>) = wanted.iter().map(|list| Listed::read(project, list)).partition(Result::is_ok);
     let broken: Vec<String> = broken.into_iter().filter_map(Result::err).collect();
     let read: Vec<Listed> = read.into_iter().flatten().collect();
     if read.is_empty() { Err(Refusal::Because(broken.join("; "))) } else { Ok((read, broken)) }
@@ -101,28 +107,35 @@ fn from_root(project: &Project, path: &Path) -> String {
     found.strip_prefix(project.root()).unwrap_or(&found).display().to_string()
 }
 
-fn declared_lists(project: &Project, session: Option<&str>) -> Vec<String> {
+fn declared_lists(project: &Project, session: Option<&str>) -> Vec<Features> {
     let mut all = loops::all(project);
     // The asking session's own loop first.
     all.sort_by_key(|found| session.is_none() || view::owner(project, found).as_deref() != session);
     let of_loops = all.iter().filter_map(|found| found.parsed.as_ref().ok()).map(|file| declared::of_loop(project, file));
-    let mut paths: Vec<String> = Vec::new();
+    let mut lists: Vec<Features> = Vec::new();
     for declared in of_loops.chain([declared::of_project(project)]) {
-        for path in lists_of(&declared) {
-            if !paths.contains(&path) {
-                paths.push(path);
+        for list in declared.features() {
+            if !lists.iter().any(|known| known.path == list.path) {
+                lists.push(list.clone());
             }
         }
     }
-    if paths.is_empty() { features::find(project).into_iter().collect() } else { paths }
+    if lists.is_empty() { features::find(project).map(Features::of).into_iter().collect() } else { lists }
 }
 
-fn lists_of(declared: &Declared) -> Vec<String> {
-    let list = |gate: &ralph_core::gate::Gate| match &gate.check {
-        Check::Features(features) => Some(features.path.clone()),
-        _ => None,
+/// The lasting name of the item that a new loop is to be about.
+pub(super) fn lasting_name(project: &Project, id: &str) -> Result<String, Refusal> {
+    let paths = declared::lists(project);
+    let [path] = &paths[..] else {
+        let lists = if paths.is_empty() { "no list".to_owned() } else { clean(&paths.join(" and ")) };
+        return Err(Refusal::Because(format!("--item needs one list of work, and there is {lists}")));
     };
-    declared.gates.iter().filter_map(list).collect()
+    let listed = [Listed::read(project, &Features::of(path)).map_err(Refusal::Because)?];
+    let (_, place) = find(&listed, id)?;
+    let name = listed[0].list.lasting_name(place).map(str::to_owned);
+    name.ok_or_else(|| {
+        Refusal::Because(format!("nothing but its place tells {} from other items of {}: give it an id", clean(id), clean(path)))
+    })
 }
 
 /// An item after it was marked as done.
@@ -215,7 +228,7 @@ fn mark(project: &Project, listed: &mut Listed, id: &str) -> Result<(), Refusal>
     };
     let backup = project.folder("backup")?.join(listed.file.file_name().unwrap_or_default());
     for _ in 0..ATTEMPTS {
-        *listed = Listed::read(project, &listed.path).map_err(Refusal::Because)?;
+        *listed = listed.read_again(project).map_err(Refusal::Because)?;
         let index = listed.list.find(id).ok_or_else(|| Refusal::Because(format!("{} is no longer in {shown}", clean(id))))?;
         if !listed.list.items[index].is_open() {
             return Ok(());
@@ -226,7 +239,7 @@ fn mark(project: &Project, listed: &mut Listed, id: &str) -> Result<(), Refusal>
         match exchange::swap_keeping(&listed.file, &backup, &listed.bytes, &new).map_err(Error::io("write", &listed.file))? {
             Swapped::Gone => return Err(Refusal::Because(format!("{shown} is gone"))),
             Swapped::Done => {
-                *listed = Listed::read(project, &listed.path).map_err(Refusal::Because)?;
+                *listed = listed.read_again(project).map_err(Refusal::Because)?;
                 return Ok(());
             }
             // An editor or an agent is writing: give them the time to finish.

@@ -18,7 +18,7 @@ use crate::{
         loop_start::{self, Begun},
     },
     hosts,
-    ops::{Asker, Refusal},
+    ops::{Asker, Refusal, item},
     stop,
     store::{
         journal,
@@ -113,6 +113,7 @@ pub fn start(
 fn create(project: &Project, request: &Request, asker: &Asker) -> Result<Loop, Refusal> {
     let name = request.name.as_deref().unwrap_or("main");
     let verify = checked(project, request, name)?;
+    let item = request.settings.item.as_deref().map(|id| item::lasting_name(project, id)).transpose()?;
     // The first iteration is compared with it. Taken before the lock, which others may be waiting for.
     let tree = stop::tree(project, name, LOOK);
     let locked = Locked::acquire(project)?;
@@ -125,8 +126,8 @@ fn create(project: &Project, request: &Request, asker: &Asker) -> Result<Loop, R
     let now = clock::now();
     let started_at = &time::format(now);
     let id = new_id(project, name, started_at);
-    let new =
-        NewLoop { id: &id, session_id: asker.session.as_deref(), started_at, settings: request.settings.clone(), prompt: &request.prompt };
+    let settings = LoopSettings { item, ..request.settings.clone() };
+    let new = NewLoop { id: &id, session_id: asker.session.as_deref(), started_at, settings, prompt: &request.prompt };
     if !locked.create(name, &new)? {
         return Err(Refusal::Because(format!("{} already exists", file_of(name))));
     }

@@ -2,10 +2,7 @@
 
 use ralph_core::{
     config::Running,
-    gate::{
-        Check,
-        list::{Item, List},
-    },
+    gate::{Check, list::Item},
     judge::{Code, ToolUse, session_outcome::Outcome},
     messages::prompt::{self, Iteration, Spent},
     text::clean,
@@ -44,7 +41,7 @@ pub(super) struct Before {
 }
 
 pub(super) fn plan(project: &Project, settings: &Running, l: &Loop, before: &Before) -> Plan {
-    let declared = declared::of_loop(project, &l.file);
+    let declared = declared::of_loop(project, &l.for_gates(&l.file));
     let item = next_item(project, &declared);
     let told = item.as_ref().map(|item| format!("{}\n{}", features::told(item), features::how_to_mark(item)));
     let last = l.state.last.as_ref().and_then(|last| last.note.as_deref()).filter(|_| goes_on(l)).or(before.measured.as_deref());
@@ -94,6 +91,6 @@ fn next_item(project: &Project, declared: &Declared) -> Option<Item> {
     declared.gates.iter().find_map(|gate| {
         let Check::Features(check) = &gate.check else { return None };
         let bytes = features::bytes(project, project.root(), &check.path).ok()?;
-        List::parse(&bytes).ok()?.next().cloned()
+        check.list(&bytes).ok()?.next().cloned()
     })
 }

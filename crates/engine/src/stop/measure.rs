@@ -83,7 +83,7 @@ pub(super) fn measure<'p>(
     l: Loop,
     waiting: Waiting,
 ) -> Result<Option<(Locked<'p>, Loop, Measured)>, Error> {
-    let declared = declared::of_loop(stop.project, &l.file);
+    let declared = declared::of_loop(stop.project, &l.for_gates(&l.file));
     // A proof that was once asked for does not vanish with the file that asked.
     let gated = !declared.is_empty() || l.state.gated;
     if !gated && !standstill::is_due(stop, &l) {
@@ -148,7 +148,7 @@ fn until_nothing_waits(measurement: &Measurement<'_>) -> Result<Measured, Error>
     let mut waited = measurement.until_decided(&measured.findings, &mut pauses);
     while waited == Waited::Decided && !waiting_hook::is_there(stop, &l.id) {
         let Some((_, l)) = find::under_lock(stop.project, l.found.clone())? else { break };
-        let declared = declared::of_loop(stop.project, &l.file);
+        let declared = declared::of_loop(stop.project, &l.for_gates(&l.file));
         let measurement = Measurement::of(stop, &l, &declared, wanted);
         measured = measurement.take();
         if !measurement.has_to_wait(&measured.findings) {
@@ -269,7 +269,7 @@ impl<'a> Measurement<'a> {
     /// Whether the loop, or what it has to prove, has changed since.
     fn is_outdated(&self) -> bool {
         let Ok(Some(now)) = loops::reread(self.stop.project, self.l.found.clone()) else { return true };
-        let asks_the_same = |file: &LoopFile| declared::of_loop(self.stop.project, file) == *self.declared;
+        let asks_the_same = |file: &LoopFile| declared::of_loop(self.stop.project, &self.l.for_gates(file)) == *self.declared;
         !now.is_same(&self.l.found) || !now.parsed.as_ref().is_ok_and(asks_the_same)
     }
 }

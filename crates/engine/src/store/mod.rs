@@ -14,6 +14,7 @@ pub(crate) mod place;
 mod private;
 pub mod project;
 pub mod project_lock;
+pub(crate) mod repository_state;
 pub mod run_options;
 pub mod runner;
 pub mod seal;

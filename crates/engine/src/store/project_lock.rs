@@ -1,6 +1,6 @@
 //! A project whose lock is held: the only way to change a loop.
 
-use std::{fs, path::Path, time::Duration};
+use std::{borrow::Cow, fs, path::Path, time::Duration};
 
 use ralph_core::{
     journal::{Actor, Event, Record, State, VERSION},
@@ -69,6 +69,16 @@ impl Loop {
     /// How the file's terms differ from those that count.
     pub fn edits(&self) -> Vec<Edit> {
         self.terms.edits(&Terms::of(&self.file))
+    }
+
+    /// A version of the loop's file as its gates are measured: an edit that names an item counts from the next stop on, if it counts at all.
+    pub(crate) fn for_gates<'f>(&self, file: &'f LoopFile) -> Cow<'f, LoopFile> {
+        if file.item.is_none() || file.item == self.terms.item {
+            return Cow::Borrowed(file);
+        }
+        let mut sealed = file.clone();
+        sealed.settings.item.clone_from(&self.terms.item);
+        Cow::Owned(sealed)
     }
 
     /// Makes edits of the file count. Those that `counts` refuses are ignored.

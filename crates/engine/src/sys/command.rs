@@ -178,7 +178,7 @@ impl Task<'_> {
         }
         command.envs(self.vars);
         // Without input there is no pipe, and no thread that feeds it.
-        command.stdin(if self.input.is_empty() { Stdio::null() } else { Stdio::piped() });
+        command.stdin(if self.input.is_empty() && more.is_none() { Stdio::null() } else { Stdio::piped() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         in_a_group_of_its_own(&mut command);
         let begun = Instant::now();

@@ -18,7 +18,7 @@ pub(crate) fn raw(bytes: &[u8]) -> [u8; 32] {
 }
 
 /// Enough for a name: 32 digits.
-pub(crate) fn short(bytes: &[u8]) -> String {
+pub fn short(bytes: &[u8]) -> String {
     let mut digest = of(bytes);
     digest.truncate(32);
     digest

@@ -114,6 +114,17 @@ pub fn state_dir() -> Option<PathBuf> {
     Some(base.join("ralph"))
 }
 
+/// Ralph's cache folder for this user: what is there can be made anew.
+pub fn cache_dir() -> Option<PathBuf> {
+    let of_platform = || match std::env::consts::OS {
+        "macos" => home().map(|home| home.join("Library/Caches")),
+        "windows" => os("LOCALAPPDATA").map(PathBuf::from),
+        _ => home().map(|home| home.join(".cache")),
+    };
+    let base = os("XDG_CACHE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()).or_else(of_platform);
+    Some(base.filter(|dir| dir.is_absolute())?.join("ralph"))
+}
+
 /// The user's browsers, the preferred one first.
 pub(crate) fn browsers() -> Vec<String> {
     let named = os("BROWSER").unwrap_or_default();

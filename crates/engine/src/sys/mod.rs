@@ -3,7 +3,7 @@
 pub(crate) mod capped_log;
 pub mod clock;
 pub mod command;
-pub(crate) mod digest;
+pub mod digest;
 pub mod disk;
 pub mod env;
 pub(crate) mod exchange;
@@ -13,7 +13,7 @@ pub mod input;
 pub(crate) mod lock;
 pub mod process;
 pub(crate) mod process_tree;
-pub(crate) mod random;
+pub mod random;
 pub mod secrets;
 pub mod signals;
 pub mod temp_dir;

@@ -7,7 +7,7 @@ pub(crate) fn number() -> u64 {
 }
 
 /// A random UUID (version 4).
-pub(crate) fn uuid() -> String {
+pub fn uuid() -> String {
     let [high, low] = [number(), number()];
     let version = 0x4000 | (high & 0x0fff);
     let variant = 0x8000 | (low >> 48 & 0x3fff);

@@ -194,6 +194,7 @@ fn done(project: &Project, args: &Args) -> Done {
             ));
             show_next(next, &hint(args, &lists, holder));
         }
+        None if open > 0 => ui::line("The loop's item is done; the others are for other loops."),
         None => ui::paragraph(format!("Nothing in {} is open any more.", clean(&listed.path)), 0),
     }
     Ok(())

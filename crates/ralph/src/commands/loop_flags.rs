@@ -77,6 +77,8 @@ impl NewLoop {
             fs::read(path).map_err(Failure::cannot_read(path))?
         } else if self.is_from_stdin() {
             read_stdin("the prompt", u64::MAX)?
+        } else if let (true, Some(id)) = (self.prompt.is_empty(), &self.settings.0.item) {
+            format!("Do {id}, one item of this project's list of work, and nothing else.").into_bytes()
         } else {
             self.prompt.join(" ").into_bytes()
         };

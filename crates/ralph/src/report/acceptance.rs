@@ -60,7 +60,7 @@ fn is_known(gate: &Gate, c: &History) -> bool {
 fn list<'g>(project: &Project, gate: &'g Gate) -> Option<(&'g str, List)> {
     let Check::Features(check) = &gate.check else { return None };
     let bytes = features::bytes(project, project.root(), &check.path).ok()?;
-    Some((&check.path, List::parse(&bytes).ok()?))
+    Some((&check.path, check.list(&bytes).ok()?))
 }
 
 fn promise(l: Sources<'_>) -> Option<Acceptance> {

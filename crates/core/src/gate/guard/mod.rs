@@ -87,6 +87,7 @@ impl Asked {
             }
             Check::Features(list) => vec![list.path.clone()],
             Check::Markers(markers) => markers.words.clone(),
+            Check::Committed => vec!["committed".to_owned()],
             Check::PullRequest(request) => {
                 must("branch that it must go to", request.base.clone());
                 vec![format!("{:?}", request.must_be).to_lowercase()]

@@ -367,7 +367,7 @@ fn with_gates(gates: &[Gate]) -> Facts {
 fn a_gate_may_ask_for_more_but_not_for_less() {
     let tests = gate("tests", Check::Command(command("cargo test")));
     let words = gate("words", Check::Markers(Markers { words: vec!["A".to_owned(), "B".to_owned()] }));
-    let list = gate("list", Check::Features(Features { path: "prd.json".to_owned(), per_session: 0 }));
+    let list = gate("list", Check::Features(Features::of("prd.json")));
     let before = with_gates(&[tests.clone(), gate("audit", Check::File(audit())), words.clone(), list.clone()]);
     let with = |changed: Gate| {
         let all = [tests.clone(), gate("audit", Check::File(audit())), words.clone(), list.clone()];
@@ -403,7 +403,7 @@ fn a_gate_may_ask_for_more_but_not_for_less() {
         (of_file(File { fresh: None, ..audit() }), "gate \"audit\": its list of sources was `` when the loop began, and is not asked for now"),
         (of_file(File { path: "OTHER.md".to_owned(), ..audit() }), "gate \"audit\" asked for `AUDIT.md` when the loop began, and asks for `OTHER.md` now"),
         (words_of(&["A"]), "gate \"words\" asked for `A, B` when the loop began, and asks for `A` now"),
-        (with(gate("list", Check::Features(Features { path: "empty.json".to_owned(), per_session: 0 }))), "gate \"list\" asked for `prd.json` when the loop began, and asks for `empty.json` now"),
+        (with(gate("list", Check::Features(Features::of("empty.json")))), "gate \"list\" asked for `prd.json` when the loop began, and asks for `empty.json` now"),
     ];
     for (now, said) in weaker {
         assert_eq!(Facts::suspicions(&before, &now), [said]);

@@ -59,6 +59,11 @@ impl Item {
     pub fn is_open(&self) -> bool {
         !self.passes || self.problem.is_some()
     }
+
+    /// Whether it is called by its place, so that it is another one as soon as something is put before it.
+    pub fn is_by_place(&self) -> bool {
+        self.id.strip_prefix("item-").is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +133,29 @@ impl List {
     pub fn next(&self) -> Option<&Item> {
         let is_ready = |item: &&Item| item.depends_on.iter().all(|id| self.find(id).is_none_or(|at| !self.items[at].is_open()));
         self.needed().find(is_ready).or_else(|| self.open().find(is_ready))
+    }
+
+    /// The words by which a loop is held to this item, whatever is put before it: its id, or its title where the id is only its place. `None`: nothing
+    /// tells it from another item.
+    pub fn lasting_name(&self, index: usize) -> Option<&str> {
+        let item = self.items.get(index)?;
+        let name = if item.is_by_place() { &item.title } else { &item.id };
+        (self.held(name) == Some(index)).then_some(name)
+    }
+
+    /// The item of a lasting name.
+    pub fn held(&self, name: &str) -> Option<usize> {
+        let is_called = |item: &Item| if item.is_by_place() { item.title == name } else { item.id == name };
+        let mut found = self.items.iter().enumerate().filter(|(_, item)| is_called(item)).map(|(at, _)| at);
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    /// The list as a loop sees it that is about one item alone: nothing else is open, and the item is needed.
+    pub(super) fn only(self, name: &str) -> Option<List> {
+        let at = self.held(name)?;
+        let List { format, mut items, mistakes, mut marks } = self;
+        let item = Item { optional: false, ..items.swap_remove(at) };
+        Some(List { format, items: vec![item], mistakes, marks: vec![marks.swap_remove(at)] })
     }
 
     /// The file with one item marked as done; `bytes` are those that this list was read from.

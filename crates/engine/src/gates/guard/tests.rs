@@ -52,7 +52,7 @@ fn gate(name: &str, check: Check) -> Gate {
 
 fn declared() -> Declared {
     let run = |line: &str| gate(line, Check::Command(Command::shell(line)));
-    let list = |path: &str| gate(path, Check::Features(Features { path: path.to_owned(), per_session: 0 }));
+    let list = |path: &str| gate(path, Check::Features(Features::of(path)));
     let gates = vec![run("./verify.sh"), run("npm test"), run("make check"), list("prd.json"), list("TODO.md")];
     Declared { gates, ..Declared::default() }
 }

@@ -79,6 +79,9 @@ pub(crate) struct Args {
     /// For CI: also write the findings to a `JUnit` file, whether or not they pass
     #[arg(long, value_name = "FILE", conflicts_with = "accept")]
     junit: Option<PathBuf>,
+    /// For programs: the gates of this file instead of the project's ralph.toml; a file of yours alone, outside of the project
+    #[arg(long, value_name = "FILE", hide_short_help = true, conflicts_with_all = ["which", "preset", "accept"])]
+    gates: Option<PathBuf>,
     /// For programs: the findings as JSON
     #[arg(long)]
     json: bool,
@@ -96,11 +99,20 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
+    let under_gates;
+    let project = match &args.gates {
+        Some(file) => {
+            under_gates = project.clone().under_settings(file)?;
+            &under_gates
+        }
+        None => project,
+    };
     let mut names = args.names.clone();
     let preset = args.preset.as_deref().and_then(Preset::of);
     let subject = match preset {
         Some(Preset::Verify) => Subject::of_check_agents(project),
         Some(preset) => Subject { of_loop: None, declared: declared::of_preset(project, preset), stands_in: false },
+        None if args.gates.is_some() => Subject { of_loop: None, declared: declared::of_project(project), stands_in: false },
         None => subject::named(project, args.which.as_deref(), &mut names)?,
     };
     if args.accept && !names.is_empty() {

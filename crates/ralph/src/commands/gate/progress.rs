@@ -98,7 +98,7 @@ impl Progress {
 
 /// Whether looking at it takes no time.
 fn is_known_at_once(gate: &Gate) -> bool {
-    matches!(gate.check, Check::File(_) | Check::Features(_) | Check::Markers(_))
+    matches!(gate.check, Check::File(_) | Check::Features(_) | Check::Markers(_) | Check::Committed)
 }
 
 /// The gates that run at the same time as a neighbour.

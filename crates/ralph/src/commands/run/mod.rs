@@ -238,7 +238,8 @@ fn request(args: Args) -> Result<Request, Failure> {
     if go_on || again {
         wanted.take_the_loops_name()?;
     }
-    let is_new = wanted.has_prompt();
+    let has_item = wanted.settings.0.item.is_some() && !again;
+    let is_new = wanted.has_prompt() || has_item;
     if let Some(option) = wanted.settings.0.only_for_a_new_loop().filter(|_| !is_new && !go_on) {
         return Err(Failure::usage(format!(
             "--{option} describes a new loop: give its prompt, too, as words, with --prompt-file FILE, or - to read it from standard input"

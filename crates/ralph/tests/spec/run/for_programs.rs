@@ -123,3 +123,23 @@ fn f6_a_file_that_an_agent_could_write_is_refused() {
         assert!(runs.sessions() == 0 && !runs.is_live(), "{}", out.stderr);
     }
 }
+
+/// A gate that everything is committed fails while anything is not, and says what; ralph's own files and the list do not count.
+#[test]
+fn f6_a_gate_asks_that_everything_is_committed() {
+    let runs = Runs::new(
+        "case $N in 1) echo new > new.txt; echo 2 >> kept.txt;; 2) git add -A; git commit -qm work; git update-index --assume-unchanged kept.txt; echo 3 >> kept.txt;; \
+         *) git update-index --no-assume-unchanged kept.txt; git commit -qam more;; esac; sed -i s/false/true/ feature_list.json\n",
+    );
+    runs.bed.write("kept.txt", "1\n");
+    runs.bed.write("feature_list.json", r#"[{"id": "A", "passes": false}]"#);
+    runs.bed.commit_all("start");
+    let file = runs.out("gates.toml");
+    fs::write(&file, "[[gate]]\ncommitted = true\n[[gate]]\nfeatures = \"feature_list.json\"\n").unwrap();
+    let out = runs.ends(0, &["Go", "--gates", file.to_str().unwrap()]);
+    let codes: Vec<String> = runs.ruled().into_iter().map(|(_, code)| code).collect();
+    assert_eq!(codes, ["gate.failed", "gate.failed", "gates.passed"], "{}{}", out.stdout, out.stderr);
+    let (second, third) = (runs.prompt(2), runs.prompt(3));
+    assert!(second.contains("2 files are not committed: kept.txt, new.txt"), "{second}");
+    assert!(third.contains("git was told not to look at kept.txt"), "{third}");
+}

@@ -11,6 +11,7 @@ mod ground;
 mod many;
 mod money;
 mod night;
+mod one_item;
 mod rounds;
 mod screen;
 mod status;

@@ -1,0 +1,403 @@
+//! The command line of `ralph fleet`.
+
+use std::{
+    io::{IsTerminal as _, Write as _},
+    path::PathBuf,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use clap::{Parser, Subcommand};
+use ralph_engine::{hosts, sys::clock};
+
+use crate::{
+    board::Board,
+    fleet::{Fleet, LOG},
+    people,
+    problem::{Problem, Result},
+    records::{State, Wish},
+    report,
+    run::{self, End, Ready, Request},
+    screen::{self, Around},
+    settings::{Land, Place, Settings},
+    store::Store,
+};
+
+/// Work on a list with several agents at once, and land what is proven
+///
+/// Each job has a clone of the repository to itself, and the same gates. What is proven lands on a branch of the fleet's own, one job at a time, after the gates
+/// have passed again on the merged files. Your files, your index and the branch that you have checked out are never touched.
+#[derive(Parser)]
+#[command(name = "ralph fleet", bin_name = "ralph fleet", version, disable_help_subcommand = true)]
+#[command(after_help = "Examples:
+  ralph fleet run feature_list.json --workers 4 --verify \"cargo test\" --usd 60
+  ralph fleet                      one screen: waits, runs, proven, landed, needs you
+  ralph fleet add \"Fix #123\"       one more task
+  ralph fleet report               what happened, and the line that brings the work into your branch")]
+struct Cli {
+    /// The project's folder
+    #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    folder: Option<PathBuf>,
+    /// Which fleet, by its list's name; without it the one that worked last
+    #[arg(long, value_name = "NAME", global = true)]
+    fleet: Option<String>,
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Run(RunArgs),
+    /// Add a task in words
+    Add {
+        #[arg(required = true)]
+        task: Vec<String>,
+    },
+    /// Tell an agent something, before its next iteration
+    Steer {
+        job: String,
+        #[arg(required = true)]
+        note: Vec<String>,
+    },
+    /// Begin nothing new; with a job, stop it after its iteration
+    Pause { job: Option<String> },
+    /// Take a pause back
+    Resume { job: Option<String> },
+    /// Cancel a job
+    Cancel { job: String },
+    /// Let another worker take a job whose worker does not answer, or that needed you
+    Release { job: String },
+    /// Land a proven job, with --review
+    Land { job: String },
+    /// Send a proven job back to its agent
+    Back {
+        job: String,
+        #[arg(required = true)]
+        why: Vec<String>,
+    },
+    /// The screen once, or as JSON
+    Status {
+        /// For programs: JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// What happened, and the line that brings the work into your branch
+    Report {
+        /// For programs: JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// The figures as Prometheus text
+    Metrics,
+}
+
+/// Work on a list, or on the tasks that were added
+///
+/// Goes on where it was. Ctrl-C lets each agent finish its iteration; a second one ends them now. Exit code 0 if everything has landed, 12 if something needs a
+/// person, 10 if the money is spent.
+#[derive(clap::Args)]
+struct RunArgs {
+    /// feature_list.json, prd.json, or a Markdown file with check boxes
+    list: Option<String>,
+    /// Agents at once
+    #[arg(long, short = 'w', default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    workers: u16,
+    /// A command that must pass before a job is proven, and again before it lands; may be given several times
+    #[arg(long, value_name = "CMD")]
+    verify: Vec<String>,
+    /// Dollars for all jobs together; 0 means no limit
+    #[arg(long, default_value_t = 50.0, value_name = "X")]
+    usd: f64,
+    /// The branch that the work begins from [default: the one that is checked out]
+    #[arg(long, value_name = "BRANCH")]
+    base: Option<String>,
+    /// The branch that it lands on [default: ralph/ and the list's name]
+    #[arg(long, value_name = "BRANCH")]
+    target: Option<String>,
+    /// Where proven work goes: the fleet's branch, a pull request each, or nowhere
+    #[arg(long, value_enum, default_value_t = Land::Branch)]
+    land: Land,
+    /// Land only what you have looked at: `ralph fleet land JOB`, or `back JOB \"why\"`
+    #[arg(long)]
+    review: bool,
+    /// One commit for each job, instead of a merge
+    #[arg(long)]
+    squash: bool,
+    /// Take jobs of this pool, too; may be given several times
+    #[arg(long, value_name = "POOL")]
+    pool: Vec<String>,
+    #[command(flatten)]
+    sessions: Sessions,
+}
+
+/// As in `ralph run`.
+#[derive(clap::Args)]
+#[command(next_help_heading = "The sessions, as in `ralph run`")]
+struct Sessions {
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    #[arg(long, value_name = "AGENT[=MODEL]")]
+    fallback: Vec<String>,
+    #[arg(long, value_name = "CMD")]
+    agent_cmd: Option<String>,
+    #[arg(long, value_name = "CMD")]
+    acp_cmd: Option<String>,
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    #[arg(long, value_name = "MODE")]
+    permission_mode: Option<String>,
+    /// For each job
+    #[arg(long, value_name = "N")]
+    max_iterations: Option<u64>,
+    /// For each job
+    #[arg(long, value_name = "H")]
+    hours: Option<f64>,
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<String>,
+}
+
+impl Sessions {
+    fn args(&self) -> Vec<String> {
+        let number = |value: Option<u64>| value.map(|value| value.to_string());
+        let one = [
+            ("--agent", self.agent.clone()),
+            ("--agent-cmd", self.agent_cmd.clone()),
+            ("--acp-cmd", self.acp_cmd.clone()),
+            ("--model", self.model.clone()),
+            ("--permission-mode", self.permission_mode.clone()),
+            ("--max-iterations", number(self.max_iterations)),
+            ("--hours", self.hours.map(|hours| hours.to_string())),
+            ("--deadline", self.deadline.clone()),
+        ];
+        let named = one.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?])).flatten();
+        named.chain(self.fallback.iter().flat_map(|agent| ["--fallback".to_owned(), agent.clone()])).collect()
+    }
+}
+
+/// Runs the command line; the result is the exit code.
+pub fn run() -> u8 {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            let _ = e.print();
+            return u8::try_from(e.exit_code()).unwrap_or(2);
+        }
+    };
+    match act(cli) {
+        Ok(code) => code,
+        Err(problem) => {
+            anstream::eprintln!("error: {problem}");
+            1
+        }
+    }
+}
+
+fn act(cli: Cli) -> Result<u8> {
+    let around = match cli.folder {
+        Some(folder) => folder,
+        None => std::env::current_dir().map_err(Problem::when("the current folder"))?,
+    };
+    let changes = !matches!(cli.what, None | Some(What::Status { .. } | What::Report { .. } | What::Metrics));
+    if changes && hosts::of_an_agent().is_some() {
+        return Err(Problem::new("this is an agent's shell: only a person commands a fleet"));
+    }
+    match cli.what {
+        Some(What::Run(args)) => work(&around, args, cli.fleet),
+        Some(What::Add { task }) => add(&around, &task.join(" "), cli.fleet),
+        what => {
+            let (place, settings, store) = open(&around, cli.fleet.as_deref())?;
+            let mut board = Board::default();
+            board.refresh(&*store)?;
+            command(what, &place, &settings, &store, &mut board)
+        }
+    }
+}
+
+/// The fleet that is meant.
+fn open(around: &std::path::Path, name: Option<&str>) -> Result<(Place, Settings, Arc<dyn Store>)> {
+    let repository = run::repository(around)?;
+    let place = match name {
+        Some(name) => Some(Place::of(&repository, name)?).filter(|place| place.root().is_dir()),
+        None => Place::all_of(&repository).into_iter().next(),
+    };
+    let none = || Problem::new("there is no fleet in this repository: `ralph fleet run LIST` begins one");
+    let place = place.ok_or_else(none)?;
+    let store: Arc<dyn Store> = Arc::new(place.open()?);
+    let settings = Settings::read(&*store)?.ok_or_else(none)?;
+    Ok((place, settings, store))
+}
+
+fn command(what: Option<What>, place: &Place, settings: &Settings, store: &Arc<dyn Store>, board: &mut Board) -> Result<u8> {
+    let job = |name: &str| people::find(board, name);
+    let done = match what {
+        None => {
+            live(place, settings, store, board)?;
+            String::new()
+        }
+        Some(What::Status { json: true }) => return say(&report::json(board, store, place, settings)?),
+        Some(What::Report { json: true }) => return say(&report::json(board, store, place, settings)?),
+        Some(What::Status { .. }) => return say(&screen::lines(board, &Around::read(&**store, place)?, settings, place, size()).join("\n")),
+        Some(What::Report { .. }) => return say(&report::text(board, store, place, settings)?),
+        Some(What::Metrics) => return say(report::metrics(board, store, place)?.trim_end()),
+        Some(What::Steer { job: name, note }) => {
+            people::steer(&**store, job(&name)?.0, &note.join(" "))?;
+            format!("{name} hears it before its next iteration")
+        }
+        Some(What::Pause { job: name }) => {
+            wish(&**store, board, name.as_deref(), Wish::Pause)?;
+            "paused: what runs finishes its iteration; `ralph fleet resume` goes on".to_owned()
+        }
+        Some(What::Resume { job: name }) => {
+            wish(&**store, board, name.as_deref(), Wish::Run)?;
+            "goes on".to_owned()
+        }
+        Some(What::Cancel { job: name }) => {
+            wish(&**store, board, Some(&name), Wish::Cancel)?;
+            format!("{name} is cancelled")
+        }
+        Some(What::Release { job: name }) => {
+            let (id, card) = job(&name)?;
+            people::release(&**store, id, card)?;
+            format!("{name} can be taken again")
+        }
+        Some(What::Land { job: name }) => {
+            let (id, card) = job(&name)?;
+            people::review(&**store, id, card, None)?;
+            format!("{name} lands next")
+        }
+        Some(What::Back { job: name, why }) => {
+            let (id, card) = job(&name)?;
+            people::review(&**store, id, card, Some(&why.join(" ")))?;
+            format!("{name} goes back to its agent")
+        }
+        Some(What::Run(_) | What::Add { .. }) => String::new(),
+    };
+    if done.is_empty() { Ok(0) } else { say(&done) }
+}
+
+fn wish(store: &dyn Store, board: &Board, name: Option<&str>, wish: Wish) -> Result<()> {
+    let id = name.map(|name| people::find(board, name).map(|(id, _)| id)).transpose()?;
+    people::wish(store, id, wish)
+}
+
+fn say(text: &str) -> Result<u8> {
+    anstream::println!("{text}");
+    Ok(0)
+}
+
+fn add(around: &std::path::Path, task: &str, fleet: Option<String>) -> Result<u8> {
+    let store = match open(around, fleet.as_deref()) {
+        Ok((_, _, store)) => store,
+        // The first task of a repository: its fleet begins with it.
+        Err(_) => {
+            let request = Request { name: fleet, usd: 50.0, ..Request::default() };
+            run::prepare(around, &request)?.fleet.store
+        }
+    };
+    let id = people::add(&*store, task)?;
+    say(&format!("{id} is added; `ralph fleet run` works on it"))
+}
+
+fn work(around: &std::path::Path, args: RunArgs, name: Option<String>) -> Result<u8> {
+    let request = Request {
+        run: args.sessions.args(),
+        list: args.list,
+        name,
+        base: args.base,
+        target: args.target,
+        verify: args.verify,
+        usd: args.usd,
+        land: args.land,
+        review: args.review,
+        squash: args.squash,
+    };
+    let Ready { fleet, added, told } = run::prepare(around, &request)?;
+    for line in told {
+        anstream::eprintln!("note: {line}");
+    }
+    let money = if request.usd > 0.0 { format!("at most ${:.2}", request.usd) } else { "no limit on money".to_owned() };
+    anstream::println!("{added} new jobs, {} workers, {money}; proven work lands on {}", args.workers, fleet.settings.target);
+    let mut shown = Shown::new();
+    let end = run::work(&fleet, usize::from(args.workers), &args.pool, &mut |board| shown.look(&fleet, board))?;
+    let mut board = Board::default();
+    board.refresh(&*fleet.store)?;
+    shown.look(&fleet, &board);
+    shown.clear();
+    say(&report::text(&board, &fleet.store, &fleet.place, &fleet.settings)?)?;
+    Ok(match end {
+        End::Landed => 0,
+        End::NeedsPerson => 12,
+        End::Broke => 10,
+        End::Interrupted => 130,
+    })
+}
+
+/// What a run shows: in a terminal the screen, drawn in place; otherwise a line for each thing that happens.
+struct Shown {
+    lines: usize,
+    told: usize,
+    in_place: bool,
+    last: std::time::Instant,
+}
+
+impl Shown {
+    fn new() -> Self {
+        Shown { lines: 0, told: 0, in_place: std::io::stdout().is_terminal(), last: std::time::Instant::now() - Duration::from_secs(9) }
+    }
+
+    fn look(&mut self, fleet: &Fleet, board: &Board) {
+        if self.in_place && self.last.elapsed() < Duration::from_millis(400) {
+            return;
+        }
+        self.last = std::time::Instant::now();
+        if self.in_place {
+            let (width, height) = size();
+            if let Ok(around) = Around::read(&*fleet.store, &fleet.place) {
+                let lines = screen::lines(board, &around, &fleet.settings, &fleet.place, (width, height.saturating_sub(2)));
+                self.clear();
+                self.lines = lines.len();
+                anstream::println!("{}", lines.join("\n"));
+            }
+            return;
+        }
+        for line in fleet.store.read_log(LOG).unwrap_or_default().iter().skip(self.told) {
+            self.told += 1;
+            if let Some(line) = report::told(line) {
+                anstream::println!("{line}");
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.lines > 0 {
+            anstream::print!("\x1b[{}A\x1b[J", self.lines);
+            let _ = std::io::stdout().flush();
+            self.lines = 0;
+        }
+    }
+}
+
+fn size() -> (usize, usize) {
+    terminal_size::terminal_size().map_or((100, 1000), |(width, height)| (usize::from(width.0), usize::from(height.0)))
+}
+
+/// The screen until Ctrl-C, or once where there is no terminal, or nothing goes on.
+fn live(place: &Place, settings: &Settings, store: &Arc<dyn Store>, board: &mut Board) -> Result<()> {
+    let mut drawn = 0;
+    loop {
+        board.refresh(&**store)?;
+        let (width, height) = size();
+        let lines = screen::lines(board, &Around::read(&**store, place)?, settings, place, (width, height.saturating_sub(1)));
+        if drawn > 0 {
+            anstream::print!("\x1b[{drawn}A\x1b[J");
+        }
+        drawn = lines.len();
+        anstream::println!("{}", lines.join("\n"));
+        let goes_on = board.cards().any(|(_, card)| card.job.is_held() || (card.job.state == State::Proven && clock::now() - card.job.changed_at < 60_000));
+        if !std::io::stdout().is_terminal() || !goes_on {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(500));
+    }
+}

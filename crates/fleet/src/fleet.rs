@@ -1,0 +1,148 @@
+//! One process's hold on a fleet: its store, its repository, and the writes that workers and the lander share.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use ralph_core::text::time::Millis;
+use ralph_engine::sys::{clock, random, signals};
+use serde_json::json;
+
+use crate::{
+    board::Card,
+    change::{self, Changed},
+    hub::Hub,
+    machine::{Claim, Outcome},
+    problem::Result,
+    records::{Job, LEDGER, Ledger, State, VERSION},
+    settings::{Place, Settings},
+    store::{Revision, Store},
+};
+
+/// The log of everything that happened, one JSON object a line.
+pub const LOG: &str = "events";
+
+#[derive(Debug)]
+pub struct Fleet {
+    pub place: Place,
+    pub settings: Settings,
+    pub store: Arc<dyn Store>,
+    pub(crate) hub: Hub,
+    /// No more claims: what runs finishes its iteration and is given back.
+    pub drains: AtomicBool,
+    /// Less money is left than a session needs.
+    pub is_broke: AtomicBool,
+}
+
+/// A job in the hands of one worker.
+#[derive(Debug, Clone)]
+pub struct Held {
+    pub id: String,
+    pub claim: Claim,
+    pub job: Job,
+    pub revision: Revision,
+}
+
+impl Fleet {
+    pub fn open(place: Place, settings: Settings, store: Arc<dyn Store>) -> Result<Self> {
+        let hub = Hub::open(&place, &settings)?;
+        Ok(Fleet { place, settings, store, hub, drains: AtomicBool::new(false), is_broke: AtomicBool::new(false) })
+    }
+
+    /// Whether no more work is begun.
+    pub fn drains(&self) -> bool {
+        self.drains.load(Ordering::Relaxed) || signals::asked_to_end()
+    }
+
+    /// Takes a job. `None`: another one was faster, or it has been taken too often.
+    pub fn claim(&self, worker: &str, id: &str, card: &Card) -> Result<Option<Held>> {
+        let before = if card.revision == 0 { Job::new(clock::now()) } else { card.job.clone() };
+        let (job, claim) = before.claimed(worker, clock::now());
+        match change::job(&*self.store, id, job, card.revision, random::uuid())? {
+            Changed::Done(job, revision) if job.is_of(&claim) => {
+                self.settle_older(id, claim.token)?;
+                self.note(id, &job, if job.state == State::Lands { "landing" } else { "began" }, "");
+                Ok(Some(Held { id: id.to_owned(), claim, job, revision }))
+            }
+            Changed::Done(job, _) => {
+                self.note(id, &job, "needs-person", &job.why);
+                Ok(None)
+            }
+            Changed::Refused(_) => Ok(None),
+        }
+    }
+
+    /// Writes a held job's next state. `false`: it is another's by now, and nothing of ours counts any more.
+    pub fn write(&self, held: &mut Held, job: Job) -> Result<bool> {
+        match change::job(&*self.store, &held.id, job, held.revision, random::uuid())? {
+            Changed::Done(job, revision) => {
+                (held.job, held.revision) = (job, revision);
+                Ok(true)
+            }
+            Changed::Refused(_) => Ok(false),
+        }
+    }
+
+    /// Ends a claim.
+    pub fn end(&self, held: &mut Held, outcome: Outcome) -> Result<bool> {
+        let word = match &outcome {
+            Outcome::Proven => "proven",
+            Outcome::Parked { .. } => "parked",
+            Outcome::GivenBack { .. } => "given-back",
+            Outcome::NeedsPerson { .. } => "needs-person",
+            Outcome::Cancelled => "cancelled",
+            Outcome::Landed { .. } => "landed",
+            Outcome::SentBack { .. } => "sent-back",
+        };
+        let job = held.job.ended(outcome, clock::now());
+        let why = job.why.clone();
+        let written = self.write(held, job)?;
+        self.note(&held.id, &held.job, if written { word } else { "lost" }, &why);
+        Ok(written)
+    }
+
+    /// Writes a job that nobody has, after a person's wish.
+    pub fn wished(&self, id: &str, card: &Card, now: Millis) -> Result<()> {
+        if let Some(job) = card.job.wished(&card.want, now) {
+            let base = if card.revision == 0 { Job { version: VERSION, ..job } } else { job };
+            if let Changed::Done(job, _) = change::job(&*self.store, id, base, card.revision, random::uuid())? {
+                self.note(id, &job, "wished", &job.why);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets money aside for a session. `None`: too little is left.
+    pub fn reserve(&self, held: &Held, wanted: u64, least: u64) -> Result<Option<u64>> {
+        let mut granted = None;
+        let token = held.claim.token;
+        change::shared::<Ledger>(&*self.store, LEDGER, |ledger| {
+            let (after, micros) = Ledger { version: VERSION, ..ledger }.reserve(&held.id, token, wanted, least)?;
+            granted = Some(micros);
+            Some(after)
+        })?;
+        Ok(granted)
+    }
+
+    /// Books what a session cost.
+    pub fn settle(&self, held: &Held, cost: u64) -> Result<()> {
+        let token = held.claim.token;
+        change::shared::<Ledger>(&*self.store, LEDGER, |ledger| Some(Ledger { version: VERSION, ..ledger }.settle(&held.id, token, cost)))?;
+        Ok(())
+    }
+
+    fn settle_older(&self, id: &str, token: u64) -> Result<()> {
+        change::shared::<Ledger>(&*self.store, LEDGER, |ledger| Ledger { version: VERSION, ..ledger }.settle_older(id, token))?;
+        Ok(())
+    }
+
+    /// Adds a line to the log of what happened. It is for people: without it the work goes on.
+    pub fn note(&self, id: &str, job: &Job, event: &str, text: &str) {
+        let line = json!({
+            "at": clock::now(), "job": id, "event": event, "token": job.token, "worker": job.worker,
+            "iterations": job.iterations, "usd_micros": job.usd_micros, "text": text,
+        });
+        let _ = self.store.append(LOG, &line.to_string());
+    }
+}

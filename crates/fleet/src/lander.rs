@@ -1,0 +1,298 @@
+//! The lander: brings what was proven onto the fleet's branch, one job at a time, and runs the gates again on exactly what lands. It works in the fleet's own
+//! repository and in a slot of its own; the person's files, index and checked-out branch are never touched, and nothing is forced.
+
+use std::{fs, thread, time::Duration};
+
+use ralph_core::gate::list::List;
+use ralph_engine::sys::{command::Task, files};
+
+use crate::{
+    board::{Board, Card},
+    child,
+    fleet::{Fleet, Held},
+    gates,
+    machine::Outcome,
+    merge::{self, Merged},
+    problem::{Problem, Result},
+    records::{Spec, State},
+    settings::{self, Land},
+    slot::Slot,
+};
+
+const REST: Duration = Duration::from_millis(200);
+
+/// How often a landing begins anew because the branch moved meanwhile.
+const MOST_RACES: usize = 50;
+
+/// How long a problem that is nobody's fault rests before the next try.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long all gates together may take.
+const GATES: Duration = Duration::from_secs(4 * 3600);
+
+/// The line in a commit's message that says which job it is.
+const TRAILER: &str = "Ralph-Job";
+
+/// What the gates say about a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Verdict {
+    Holds,
+    /// It failed, and held when it was tried again.
+    Flaky(String),
+    Fails(String),
+}
+
+pub struct Lander<'f> {
+    pub fleet: &'f Fleet,
+    pub name: String,
+    pub slot: Slot,
+    pub board: Board,
+    /// Why nothing lands now.
+    pub trouble: Option<String>,
+}
+
+impl Lander<'_> {
+    /// Lands until the fleet is over.
+    pub fn work(&mut self, is_over: &dyn Fn() -> bool) {
+        while !is_over() && !self.fleet.drains() {
+            match self.step() {
+                Ok(true) => self.tell(None),
+                Ok(false) => thread::sleep(REST),
+                Err(problem) => {
+                    self.tell(Some(problem.0));
+                    thread::sleep(PATIENCE);
+                }
+            }
+        }
+    }
+
+    /// Leaves word of what keeps landing from going on, for the screen.
+    fn tell(&mut self, trouble: Option<String>) {
+        let path = self.fleet.place.root().join("landing");
+        match &trouble {
+            _ if self.trouble == trouble => {}
+            Some(why) => drop(settings::write(&path, why.as_bytes())),
+            None => drop(fs::remove_file(&path)),
+        }
+        self.trouble = trouble;
+    }
+
+    fn step(&mut self) -> Result<bool> {
+        self.board.refresh(&*self.fleet.store)?;
+        if self.fleet.settings.land == Land::None {
+            return Ok(false);
+        }
+        let next = self.board.to_land(&*self.fleet.store, self.fleet.settings.review);
+        let Some((id, card)) = next.map(|(id, card)| (id.to_owned(), card.clone())) else { return Ok(false) };
+        let Some(mut held) = self.fleet.claim(&self.name, &id, &card)? else { return Ok(true) };
+        match self.land(&held, &card) {
+            Ok(outcome) => {
+                let landed = matches!(outcome, Outcome::Landed { .. });
+                self.fleet.end(&mut held, outcome)?;
+                if landed {
+                    self.mark_untracked(&card.spec)?;
+                }
+                Ok(true)
+            }
+            Err(problem) => {
+                // Nobody's fault: the job stays proven.
+                self.fleet.end(&mut held, Outcome::GivenBack { why: problem.to_string() })?;
+                Err(problem)
+            }
+        }
+    }
+
+    fn land(&self, held: &Held, card: &Card) -> Result<Outcome> {
+        let Some(work) = held.job.commit.clone() else { return Ok(Outcome::SentBack { why: "there is no commit".to_owned() }) };
+        for _ in 0..MOST_RACES {
+            self.fleet.hub.fetch_person()?;
+            if let Some(commit) = self.landed_before(&held.id)? {
+                return Ok(Outcome::Landed { commit });
+            }
+            let Some(target) = self.with_base()? else { continue };
+            let (tree, updates) = match merge::merge(&self.fleet.hub.git, &target, &work, &self.fleet.settings)? {
+                Merged::Tree { tree, locks } => (tree, locks),
+                Merged::Conflicts(files) => {
+                    return Ok(Outcome::SentBack { why: format!("it conflicts with what landed meanwhile, in {}", files.join(", ")) });
+                }
+                Merged::ForAPerson(why) => return Ok(Outcome::NeedsPerson { why }),
+            };
+            let tree = self.with_mark(&target, &tree, &card.spec)?;
+            let tree = if updates.is_empty() { tree } else { self.with_updated_locks(&target, &tree, &updates)? };
+            let commit = self.commit(&target, &work, &tree, held, &card.spec)?;
+            match self.try_out(&commit, &card.spec)? {
+                Verdict::Holds => {}
+                Verdict::Flaky(gate) => self.fleet.note(&held.id, &held.job, "flaky", &gate),
+                Verdict::Fails(why) => {
+                    // A red target is nobody's fault.
+                    if let Verdict::Fails(red) = self.try_out(&target, &card.spec_of_fleet())? {
+                        return Err(Problem(format!("{} fails without this job: {red}", self.fleet.settings.target)));
+                    }
+                    return Ok(Outcome::SentBack { why });
+                }
+            }
+            if !crate::change::is_mine(&*self.fleet.store, &held.id, &held.claim)? {
+                return Err(Problem::new("another lander has it"));
+            }
+            if self.fleet.hub.push(&commit, &self.fleet.settings.target)? {
+                return Ok(Outcome::Landed { commit });
+            }
+        }
+        Err(Problem(format!("{} is pushed to all the time", self.fleet.settings.target)))
+    }
+
+    /// The commit that landed this job already: its lander did not live to say so.
+    fn landed_before(&self, id: &str) -> Result<Option<String>> {
+        let hub = &self.fleet.hub;
+        let Some(tip) = hub.target_tip()? else { return Ok(None) };
+        let wanted = format!("{}/{id}", self.fleet.place.id);
+        let log = hub.git.word(&["log", "--first-parent", "-n", "20000", &format!("--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)"), &tip])?;
+        Ok(log.lines().filter_map(|line| line.split_once(' ')).find(|(_, job)| job.trim() == wanted).map(|(commit, _)| commit.to_owned()))
+    }
+
+    /// The target with everything that the person committed meanwhile, proven. `None`: it moved, look again.
+    fn with_base(&self) -> Result<Option<String>> {
+        let hub = &self.fleet.hub;
+        let base = hub.base_tip()?;
+        let Some(target) = hub.target_tip()? else { return Ok(Some(base)) };
+        if hub.git.is_ancestor(&base, &target)? {
+            return Ok(Some(target));
+        }
+        if hub.git.is_ancestor(&target, &base)? {
+            return Ok(Some(base));
+        }
+        let tree = match merge::merge(&hub.git, &target, &base, &self.fleet.settings)? {
+            Merged::Tree { tree, locks } if locks.is_empty() => tree,
+            Merged::Tree { locks: files, .. } | Merged::Conflicts(files) => {
+                return Err(Problem(format!("{} and {} conflict in {}: merge them, and landing goes on", hub.base, hub.target, files.join(", "))));
+            }
+            Merged::ForAPerson(why) => return Err(Problem(why)),
+        };
+        let message = format!("Merge {} into {}", hub.base, hub.target);
+        let commit = hub.git.word(&["commit-tree", &tree, "-p", &target, "-p", &base, "-m", &message])?;
+        if let Verdict::Fails(why) = self.try_out(&commit, &Spec::default())? {
+            return Err(Problem(format!("{} with what you committed on {} fails: {why}", hub.target, hub.base)));
+        }
+        Ok(hub.push(&commit, &hub.target)?.then_some(commit))
+    }
+
+    /// The list of the target with this item marked: no branch has a word in it.
+    fn with_mark(&self, target: &str, tree: &str, spec: &Spec) -> Result<String> {
+        let (git, Some(path)) = (&self.fleet.hub.git, &self.fleet.settings.list) else { return Ok(tree.to_owned()) };
+        let Some(bytes) = git.file(target, path)? else { return Ok(tree.to_owned()) };
+        git.with_file(tree, path, &marked(&bytes, spec)?)
+    }
+
+    /// A list that git does not know is marked where it is, under its lock.
+    fn mark_untracked(&self, spec: &Spec) -> Result<()> {
+        let settings = &self.fleet.settings;
+        let Some(list) = &settings.list else { return Ok(()) };
+        if self.fleet.hub.git.file(&self.fleet.hub.base_tip()?, list)?.is_some() {
+            return Ok(());
+        }
+        let path = settings.repository.join(list);
+        let bytes = files::read(&path, ralph_core::gate::list::MAX_BYTES).map_err(Problem::when(path.display()))?;
+        files::write_whole(&path, &marked(&bytes, spec)?).map_err(Problem::when(path.display()))
+    }
+
+    /// Lock files that conflict: the target's version, brought up to date by its own tool.
+    fn with_updated_locks(&self, target: &str, tree: &str, locks: &[String]) -> Result<String> {
+        let git = &self.fleet.hub.git;
+        let mut tree = tree.to_owned();
+        for lock in locks {
+            let bytes = git.file(target, lock)?.unwrap_or_default();
+            tree = git.with_file(&tree, lock, &bytes)?;
+        }
+        let commit = git.word(&["commit-tree", &tree, "-p", target, "-m", "Lock files"])?;
+        self.slot.check_out(&self.fleet.hub, &commit, "ralph/lander")?;
+        for lock in locks {
+            merge::update_lock(&self.slot.folder, lock, self.slot.vars())?;
+            let bytes = fs::read(self.slot.folder.join(lock)).map_err(Problem::when(lock))?;
+            tree = git.with_file(&tree, lock, &bytes)?;
+        }
+        Ok(tree)
+    }
+
+    fn commit(&self, target: &str, work: &str, tree: &str, held: &Held, spec: &Spec) -> Result<String> {
+        let title = spec.task.lines().next().unwrap_or_default();
+        let subject = spec.item.as_ref().map_or_else(|| title.to_owned(), |item| format!("{item}: {title}"));
+        let subject: String = subject.chars().filter(|c| !c.is_control()).take(100).collect();
+        let message = format!("{subject}\n\n{TRAILER}: {}/{}\n", self.fleet.place.id, held.id);
+        let mut args = vec!["commit-tree", tree, "-p", target];
+        if !self.fleet.settings.squash {
+            args.extend(["-p", work]);
+        }
+        args.extend(["-m", &message]);
+        self.fleet.hub.git.word(&args)
+    }
+
+    /// Runs the gates on a commit's files; a failure is tried once more.
+    fn try_out(&self, commit: &str, spec: &Spec) -> Result<Verdict> {
+        let gates = gates::with_commands(&self.fleet.settings.gates, &spec.verify)?;
+        if gates::count(&gates) == 0 {
+            return Ok(Verdict::Holds);
+        }
+        let file = self.fleet.place.job("lander")?.join("gates.toml");
+        settings::write(&file, gates.as_bytes())?;
+        self.slot.check_out(&self.fleet.hub, commit, "ralph/lander")?;
+        self.slot.set_up()?;
+        let Some(first) = self.gate(&file)? else { return Ok(Verdict::Holds) };
+        self.slot.check_out(&self.fleet.hub, commit, "ralph/lander")?;
+        self.slot.set_up()?;
+        Ok(if self.gate(&file)?.is_none() { Verdict::Flaky(first) } else { Verdict::Fails(first) })
+    }
+
+    /// Runs the gates once; the result says what fails.
+    fn gate(&self, file: &std::path::Path) -> Result<Option<String>> {
+        let args = ["gate", "--json", "--gates", &file.display().to_string()].map(Into::into).to_vec();
+        let task = Task {
+            program: child::ralph()?.into(),
+            args,
+            folder: &self.slot.folder,
+            vars: self.slot.vars(),
+            hidden: ["CLAUDE_PROJECT_DIR", "RALPH_LOOP_DIR", "RALPH_RUN"].map(Into::into).to_vec(),
+            input: Vec::new(),
+            limit: GATES,
+            most_output: 8 << 20,
+        };
+        let ran = task.run().map_err(|_| Problem::new("`ralph gate` did not end"))?;
+        match ran.code {
+            Some(0) => Ok(None),
+            Some(1) => Ok(Some(failing(&ran.stdout).unwrap_or_else(|| ran.stderr.trim().to_owned()))),
+            _ => Err(Problem(format!("the gates could not be run: {}", ran.stderr.trim()))),
+        }
+    }
+}
+
+impl Card {
+    /// The gates that all jobs share.
+    fn spec_of_fleet(&self) -> Spec {
+        Spec { verify: Vec::new(), ..self.spec.clone() }
+    }
+
+    pub fn is_waiting_for_review(&self) -> bool {
+        self.job.state == State::Proven && self.want.review.as_ref().is_none_or(|review| Some(&review.commit) != self.job.commit.as_ref())
+    }
+}
+
+fn marked(bytes: &[u8], spec: &Spec) -> Result<Vec<u8>> {
+    let told = |problem: ralph_core::text::Problem| Problem(format!("the list cannot be marked: {problem}"));
+    let list = List::parse(bytes).map_err(told)?;
+    match spec.item.as_deref().and_then(|item| list.find(item)) {
+        Some(at) if !list.items[at].passes => list.with_done(bytes, at).map_err(told),
+        _ => Ok(bytes.to_vec()),
+    }
+}
+
+/// The findings that fail, for the agent.
+fn failing(json: &[u8]) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_slice(json).ok()?;
+    let findings = value.get("findings")?.as_array()?;
+    let text = |finding: &serde_json::Value, key: &str| finding.get(key).and_then(|v| v.as_str()).unwrap_or_default().to_owned();
+    let told: Vec<String> = findings
+        .iter()
+        .filter(|finding| text(finding, "verdict") != "pass" && finding.get("skipped").is_none())
+        .map(|finding| format!("gate \"{}\" fails on the merged files: {}\n{}", text(finding, "gate"), text(finding, "what"), text(finding, "detail")).trim().to_owned())
+        .collect();
+    (!told.is_empty()).then(|| told.join("\n"))
+}

@@ -1,0 +1,144 @@
+//! Merging without files: what git can merge by itself, lists, lock files, files of which both sides are kept; everything else is a conflict.
+
+use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
+
+use ralph_engine::sys::command::Task;
+
+use crate::{
+    git::{self, Git},
+    problem::{Problem, Result},
+    settings::Settings,
+};
+
+/// Lock files, and the command that brings them up to date.
+const LOCKS: [(&str, &[&str]); 9] = [
+    ("Cargo.lock", &["cargo", "update", "--workspace", "--offline"]),
+    ("package-lock.json", &["npm", "install", "--package-lock-only", "--ignore-scripts"]),
+    ("pnpm-lock.yaml", &["pnpm", "install", "--lockfile-only", "--ignore-scripts"]),
+    ("yarn.lock", &["yarn", "install", "--mode=update-lockfile"]),
+    ("uv.lock", &["uv", "lock"]),
+    ("poetry.lock", &["poetry", "lock"]),
+    ("go.sum", &["go", "mod", "tidy"]),
+    ("Gemfile.lock", &["bundle", "lock"]),
+    ("composer.lock", &["composer", "update", "--lock", "--no-scripts"]),
+];
+
+/// How long a tool may take for its lock file.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// What became of a merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Merged {
+    /// A tree; these lock files conflict in it, and are made anew by their tools.
+    Tree { tree: String, locks: Vec<String> },
+    /// These files conflict.
+    Conflicts(Vec<String>),
+    /// Nothing that an agent could see to.
+    ForAPerson(String),
+}
+
+pub(crate) fn merge(git: &Git, ours: &str, theirs: &str, settings: &Settings) -> Result<Merged> {
+    if let Some(why) = not_for_us(git, ours, theirs)? {
+        return Ok(Merged::ForAPerson(why));
+    }
+    let ran = git.ran(&["merge-tree", "--write-tree", "-z", "--no-messages", ours, theirs], b"")?;
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let mut parts = said.split('\0');
+    let tree = parts.next().unwrap_or_default().trim().to_owned();
+    match ran.code {
+        Some(0) => return Ok(Merged::Tree { tree, locks: Vec::new() }),
+        Some(1) => {}
+        _ => return Err(Problem(format!("git merge-tree: {}", git::last_words(&ran)))),
+    }
+    let mut stages: BTreeMap<String, [Option<String>; 3]> = BTreeMap::new();
+    for part in parts.take_while(|part| !part.is_empty()) {
+        let Some((facts, path)) = part.split_once('\t') else { continue };
+        let mut words = facts.split(' ');
+        let (blob, stage) = (words.nth(1), words.next().and_then(|stage| stage.parse::<usize>().ok()));
+        if let (Some(blob), Some(stage @ 1..=3)) = (blob, stage) {
+            stages.entry(path.to_owned()).or_default()[stage - 1] = Some(blob.to_owned());
+        }
+    }
+    settle(git, ours, tree, stages, settings)
+}
+
+/// Settles the conflicts that need nobody.
+fn settle(git: &Git, ours: &str, mut tree: String, stages: BTreeMap<String, [Option<String>; 3]>, settings: &Settings) -> Result<Merged> {
+    let (mut locks, mut conflicts) = (Vec::new(), Vec::new());
+    for (path, blobs) in stages {
+        let name = path.rsplit('/').next().unwrap_or(&path);
+        if settings.list.as_deref() == Some(&path) {
+            // Marks belong to the lander: the target's list counts.
+            tree = git.with_file(&tree, &path, &git.file(ours, &path)?.unwrap_or_default())?;
+        } else if LOCKS.iter().any(|(lock, _)| *lock == name) {
+            locks.push(path);
+        } else if let (true, [base, Some(ours), Some(theirs)]) = (settings.slots.union.contains(&path), &blobs) {
+            let both = union(git, base.as_deref(), ours, theirs)?;
+            tree = git.with_file(&tree, &path, &both)?;
+        } else {
+            conflicts.push(path);
+        }
+    }
+    Ok(if conflicts.is_empty() { Merged::Tree { tree, locks } } else { Merged::Conflicts(conflicts) })
+}
+
+/// Both sides of a file.
+fn union(git: &Git, base: Option<&str>, ours: &str, theirs: &str) -> Result<Vec<u8>> {
+    let scratch = ralph_engine::sys::temp_dir::Scratch::create("ralph-union-", false).map_err(Problem::when("a temporary folder"))?;
+    let mut paths = Vec::new();
+    for (name, blob) in [("ours", Some(ours)), ("base", base), ("theirs", Some(theirs))] {
+        let bytes = blob.map_or(Ok(Vec::new()), |blob| git.ran(&["cat-file", "blob", blob], b"").map(|ran| ran.stdout))?;
+        let path = scratch.path().join(name);
+        crate::settings::write(&path, &bytes)?;
+        paths.push(path.display().to_string());
+    }
+    Ok(git.run(&["merge-file", "-p", "--union", &paths[0], &paths[1], &paths[2]])?.stdout)
+}
+
+/// What a landing cannot take along: submodules that changed, and files that git keeps elsewhere.
+fn not_for_us(git: &Git, ours: &str, theirs: &str) -> Result<Option<String>> {
+    let base = git.ran(&["merge-base", ours, theirs], b"")?.text();
+    if base.is_empty() {
+        return Ok(Some("it has no commit in common with the branch that it should land on".to_owned()));
+    }
+    let changed = git.word(&["diff-tree", "-r", "--no-renames", &base, theirs])?;
+    let mut paths = Vec::new();
+    for line in changed.lines() {
+        let Some((facts, path)) = line.split_once('\t') else { continue };
+        if facts.split(' ').take(2).any(|mode| mode.trim_start_matches(':') == "160000") {
+            return Ok(Some(format!("it changes the submodule {path}: land it by hand")));
+        }
+        if path.starts_with(".ralph/") || (path.starts_with(".claude/ralph-loop") && path.ends_with(".local.md")) {
+            return Ok(Some(format!("it commits {path}, which is ralph's own: remove it from the branch")));
+        }
+        paths.push(path);
+    }
+    let asked = paths.join("\0") + "\0";
+    let with_filters = git.ran(&["check-attr", "-z", "--stdin", "--source", theirs, "filter"], asked.as_bytes())?;
+    let said = String::from_utf8_lossy(&with_filters.stdout).into_owned();
+    let words: Vec<&str> = said.split('\0').collect();
+    let of_lfs = words.chunks(3).find(|chunk| chunk.get(2) == Some(&"lfs"));
+    Ok(of_lfs.map(|chunk| format!("it changes {}, which Git LFS keeps elsewhere: land it by hand", chunk[0])))
+}
+
+/// Has a lock file brought up to date by its own tool.
+pub(crate) fn update_lock(folder: &Path, lock: &str, vars: Vec<(OsString, OsString)>) -> Result<()> {
+    let path = Path::new(lock);
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let Some((_, command)) = LOCKS.iter().find(|(known, _)| *known == name) else { return Ok(()) };
+    let task = Task {
+        program: command[0].into(),
+        args: command[1..].iter().map(OsString::from).collect(),
+        folder: &folder.join(path.parent().unwrap_or(Path::new(""))),
+        vars,
+        hidden: Vec::new(),
+        input: Vec::new(),
+        limit: LIMIT,
+        most_output: 64 << 10,
+    };
+    match task.run() {
+        Ok(ran) if ran.code == Some(0) => Ok(()),
+        Ok(ran) => Err(Problem(format!("`{}` fails: {}", command.join(" "), ran.stderr.trim().lines().last().unwrap_or_default()))),
+        Err(_) => Err(Problem(format!("{lock} conflicts, and `{}` cannot be run", command.join(" ")))),
+    }
+}

@@ -1,0 +1,217 @@
+//! `ralph fleet run`: workers and a lander in one process, until everything has landed or waits for a person.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use ralph_engine::{
+    store::project::Project,
+    sys::{files, signals},
+};
+
+use crate::{
+    board::{Board, Card},
+    change,
+    fleet::Fleet,
+    gates,
+    git::Git,
+    lander::Lander,
+    problem::{Problem, Result},
+    records::{LEDGER, Ledger, State, VERSION},
+    settings::{Land, Place, Settings, word},
+    slot::Slot,
+    store::Store,
+    tasks,
+    worker::Worker,
+};
+
+/// What a person asks for.
+#[derive(Debug, Default)]
+pub struct Request {
+    pub list: Option<String>,
+    pub name: Option<String>,
+    pub base: Option<String>,
+    pub target: Option<String>,
+    pub verify: Vec<String>,
+    /// 0: no limit.
+    pub usd: f64,
+    pub run: Vec<String>,
+    pub land: Land,
+    pub review: bool,
+    pub squash: bool,
+}
+
+/// A fleet that is ready to work, and what a person should know before.
+pub struct Ready {
+    pub fleet: Fleet,
+    pub added: usize,
+    pub told: Vec<String>,
+}
+
+/// The top folder of the repository around a folder.
+pub fn repository(around: &Path) -> Result<std::path::PathBuf> {
+    let top = Git::at(around).word(&["rev-parse", "--show-toplevel"]);
+    let top = top.map_err(|_| Problem(format!("{} is in no git repository: a fleet works on one", around.display())))?;
+    Ok(top.into())
+}
+
+/// Makes or opens the fleet, and gives it the tasks of its list.
+pub fn prepare(around: &Path, request: &Request) -> Result<Ready> {
+    let repository = repository(around)?;
+    let git = Git::at(&repository);
+    let base = match &request.base {
+        Some(base) => base.clone(),
+        None => git.word(&["symbolic-ref", "--short", "HEAD"]).map_err(|_| Problem::new("no branch is checked out: say with --base which one the work begins from"))?,
+    };
+    if git.commit(&format!("refs/heads/{base}"))?.is_none() {
+        return Err(Problem(format!("the branch {base} has no commit yet: a fleet needs one to begin from")));
+    }
+    let list = request.list.as_ref().map(|list| relative(&repository, around, list)).transpose()?;
+    let name = request.name.clone().unwrap_or_else(|| list.as_deref().map_or_else(|| "tasks".to_owned(), stem));
+    let place = Place::of(&repository, &name)?;
+    let project = Project::at(&repository);
+    let of_project = gates::of_project(&project)?;
+    let all = gates::with_commands(&of_project.gates, &request.verify)?;
+    let settings = Settings {
+        version: VERSION,
+        target: request.target.clone().unwrap_or_else(|| format!("ralph/{}", word(&name))),
+        repository,
+        list,
+        base,
+        run: request.run.clone(),
+        gates: all,
+        land: request.land,
+        review: request.review,
+        squash: request.squash,
+        slots: of_project.slots,
+        ..Settings::default()
+    };
+    if settings.target == settings.base {
+        return Err(Problem(format!("{} is your own branch: work lands on another one", settings.base)));
+    }
+    begin(place, settings, request, &of_project.left_out)
+}
+
+fn begin(place: Place, settings: Settings, request: &Request, left_out: &[String]) -> Result<Ready> {
+    let mut told: Vec<String> = left_out.iter().map(|gate| format!("the gate {gate} is not for single jobs, and is left out")).collect();
+    if gates::count(&settings.gates) == 0 {
+        told.push("there is no gate: nothing proves the work but the agents' word. Add --verify \"…\", or gates in ralph.toml".to_owned());
+    }
+    let specs = match &settings.list {
+        Some(list) => {
+            let path = settings.repository.join(list);
+            let bytes = files::read(&path, ralph_core::gate::list::MAX_BYTES).map_err(Problem::when(format!("{list} cannot be read")))?;
+            tasks::of_list(&bytes).map_err(|problem| Problem(format!("{list}: {problem}")))?
+        }
+        None => Vec::new(),
+    };
+    let store: Arc<dyn Store> = Arc::new(place.open()?);
+    settings.write(&*store)?;
+    let limit_micros = (request.usd.max(0.0) * 1e6).round() as u64;
+    change::shared::<Ledger>(&*store, LEDGER, |ledger| Some(Ledger { version: VERSION, limit_micros, ..ledger }))?;
+    let added = tasks::add(&*store, &specs)?;
+    let fleet = Fleet::open(place, settings, store)?;
+    fleet.hub.fetch_person()?;
+    Ok(Ready { fleet, added, told })
+}
+
+fn stem(list: &str) -> String {
+    Path::new(list).file_stem().map_or_else(|| "list".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// A file as git names it.
+fn relative(repository: &Path, around: &Path, file: &str) -> Result<String> {
+    let real = around.join(file).canonicalize().map_err(Problem::when(format!("{file} cannot be read")))?;
+    let top = repository.canonicalize().map_err(Problem::when("the repository cannot be read"))?;
+    let inside = real.strip_prefix(&top).map_err(|_| Problem(format!("{file} is not in this repository")))?;
+    Ok(inside.to_string_lossy().replace('\\', "/"))
+}
+
+/// How a fleet's run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Everything has landed.
+    Landed,
+    /// The rest waits for a person.
+    NeedsPerson,
+    /// The money is spent.
+    Broke,
+    /// A person or the system ended it.
+    Interrupted,
+}
+
+/// Works until there is nothing left to do. `look` is called again and again, with what is known.
+pub fn work(fleet: &Fleet, workers: usize, pools: &[String], look: &mut dyn FnMut(&Board)) -> Result<End> {
+    let over = AtomicBool::new(false);
+    let is_over = || over.load(Ordering::Relaxed);
+    let mut holds = Vec::new();
+    let mut named = |kind: &str| -> Result<String> {
+        let name = format!("{kind}-{}", std::process::id());
+        holds.push(fleet.store.hold(&name)?);
+        Ok(name)
+    };
+    let names: Vec<String> = (1..=workers).map(|n| named(&format!("w{n}"))).collect::<Result<_>>()?;
+    let of_lander = named("lander")?;
+    thread::scope(|scope| {
+        for (name, n) in names.into_iter().zip(1..) {
+            let (slot, pools) = (Slot::new(&fleet.place, &fleet.settings, n, &n.to_string()), pools.to_vec());
+            scope.spawn(move || Worker { fleet, name, slot, pools, board: Board::default() }.work(&is_over));
+        }
+        let slot = Slot::new(&fleet.place, &fleet.settings, 0, "lander");
+        scope.spawn(move || Lander { fleet, name: of_lander, slot, board: Board::default(), trouble: None }.work(&is_over));
+        let ended = watch(fleet, look);
+        over.store(true, Ordering::Relaxed);
+        ended
+    })
+}
+
+/// Looks on until there is nothing left to do.
+fn watch(fleet: &Fleet, look: &mut dyn FnMut(&Board)) -> Result<End> {
+    let told = signals::Told::listen();
+    let mut board = Board::default();
+    loop {
+        // A store that cannot be asked now is asked again.
+        let _ = board.refresh(&*fleet.store);
+        look(&board);
+        if told.interrupts() > 0 || told.ended() {
+            fleet.drains.store(true, Ordering::Relaxed);
+            return Ok(End::Interrupted);
+        }
+        if let Some(end) = end_of(fleet, &board) {
+            return Ok(end);
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn end_of(fleet: &Fleet, board: &Board) -> Option<End> {
+    let is_broke = fleet.is_broke.load(Ordering::Relaxed);
+    let mut end = End::Landed;
+    for (_, card) in board.cards() {
+        let this = match card.job.state {
+            State::Landed | State::Cancelled => continue,
+            _ if card.sealed.is_some() => End::NeedsPerson,
+            State::NeedsPerson => End::NeedsPerson,
+            State::Proven if fleet.settings.land == Land::None => continue,
+            State::Proven if fleet.settings.review && card.is_waiting_for_review() => End::NeedsPerson,
+            State::Waits if is_stuck(board, card, 0) => End::NeedsPerson,
+            State::Waits if is_broke => End::Broke,
+            _ => return None,
+        };
+        end = if end == End::Broke || this == End::Broke { End::Broke } else { this };
+    }
+    Some(end)
+}
+
+/// Whether it waits for a job that will not land by itself.
+fn is_stuck(board: &Board, card: &Card, depth: usize) -> bool {
+    let stuck = |state: State| matches!(state, State::NeedsPerson | State::Cancelled);
+    depth < 100
+        && board.waits_for(card).any(|id| board.card(id).is_none_or(|other| stuck(other.job.state) || (other.job.state == State::Waits && is_stuck(board, other, depth + 1))))
+}

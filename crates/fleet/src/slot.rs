@@ -1,0 +1,175 @@
+//! A slot: a clone of its own in which one job at a time is worked on, or landed work is tried. Between jobs it is kept, with what `keep` names.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use ralph_engine::sys::command::{self, Task};
+
+use crate::{
+    git::{self, Git, Identity},
+    hub::Hub,
+    problem::{Problem, Result},
+    settings::{self, Place, Settings},
+};
+
+/// How long `setup` may take.
+const SETUP: Duration = Duration::from_secs(1800);
+
+/// The first port of the first slot; each has a hundred.
+const FIRST_PORT: usize = 20_000;
+
+#[derive(Debug, Clone)]
+pub struct Slot {
+    pub folder: PathBuf,
+    temp: PathBuf,
+    name: String,
+    number: usize,
+    identity: Identity,
+    settings: Settings,
+}
+
+impl Slot {
+    pub fn new(place: &Place, settings: &Settings, number: usize, name: &str) -> Self {
+        Slot {
+            folder: place.slot(name),
+            temp: place.temp(name),
+            name: name.to_owned(),
+            number,
+            identity: Identity::of(&settings.repository),
+            settings: settings.clone(),
+        }
+    }
+
+    /// Git in this slot, once its git folder obeys us again.
+    pub(crate) fn git(&self) -> Result<Git> {
+        if !git::seal(&self.folder, &self.identity)? {
+            let _ = fs::remove_dir_all(&self.folder);
+            let _ = fs::remove_file(&self.folder);
+            git::init(&self.folder, false)?;
+            git::seal(&self.folder, &self.identity)?;
+        }
+        Ok(Git::at(&self.folder).by(&self.identity))
+    }
+
+    /// Puts a commit's files here, and nothing else but what is kept.
+    pub(crate) fn check_out(&self, hub: &Hub, commit: &str, branch: &str) -> Result<()> {
+        settings::make(&self.folder)?;
+        settings::make(&self.temp)?;
+        let git = self.git()?;
+        let from = hub.git.folder.to_str().ok_or_else(|| Problem::new("the fleet's path is no text that git could be told"))?;
+        // A merge that was begun, a rebase, a bisect: all of it was the last job's.
+        for left in ["MERGE_HEAD", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "index.lock"] {
+            let _ = fs::remove_file(self.folder.join(".git").join(left));
+        }
+        for left in ["rebase-merge", "rebase-apply", "sequencer"] {
+            let _ = fs::remove_dir_all(self.folder.join(".git").join(left));
+        }
+        git.run(&["fetch", "--quiet", "--no-tags", from, commit])?;
+        git.run(&["checkout", "--quiet", "--force", "-B", branch, commit])?;
+        self.forget_other_work(&git, branch)?;
+        let mut clean = vec!["clean", "-ffdxq"];
+        clean.extend(self.settings.slots.keep.iter().flat_map(|keep| ["-e", keep.as_str()]));
+        git.run(&clean)?;
+        self.copy_files()
+    }
+
+    /// Branches, stashes and snapshots of earlier jobs: this one must not find them.
+    fn forget_other_work(&self, git: &Git, branch: &str) -> Result<()> {
+        let own = format!("refs/heads/{branch}");
+        let refs = git.word(&["for-each-ref", "--format=%(refname)"])?;
+        let old: String = refs.lines().filter(|name| *name != own).map(|name| format!("delete {name}\n")).collect();
+        if !old.is_empty() {
+            git.ran(&["update-ref", "--stdin"], old.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn copy_files(&self) -> Result<()> {
+        for name in &self.settings.slots.copy {
+            let (from, to) = (self.settings.repository.join(name), self.folder.join(name));
+            if !from.exists() {
+                return Err(Problem(format!("[fleet] copy: there is no {}", from.display())));
+            }
+            if let Some(parent) = to.parent() {
+                settings::make(parent)?;
+            }
+            copy(&from, &to).map_err(Problem::when(format!("{name} cannot be copied to a slot")))?;
+        }
+        Ok(())
+    }
+
+    /// Runs the line of `[fleet] setup`.
+    pub fn set_up(&self) -> Result<()> {
+        let Some(line) = &self.settings.slots.setup else { return Ok(()) };
+        let (program, args) = command::shell(line);
+        let task = Task {
+            program,
+            args,
+            folder: &self.folder,
+            vars: self.vars(),
+            hidden: Vec::new(),
+            input: Vec::new(),
+            limit: SETUP,
+            most_output: 64 << 10,
+        };
+        match task.run() {
+            Ok(ran) if ran.code == Some(0) => Ok(()),
+            Ok(ran) => {
+                let said = if ran.stderr.trim().is_empty() { ran.text() } else { ran.stderr.trim().to_owned() };
+                Err(Problem(format!("[fleet] setup, `{line}`, fails: {}", said.lines().last().unwrap_or("it says nothing"))))
+            }
+            Err(_) => Err(Problem(format!("[fleet] setup, `{line}`, cannot be run, or took longer than {} minutes", SETUP.as_secs() / 60))),
+        }
+    }
+
+    /// The variables of everything that runs here.
+    pub fn vars(&self) -> Vec<(OsString, OsString)> {
+        let (slot, port) = (self.number.to_string(), (FIRST_PORT + self.number * 100).to_string());
+        let own = [("RALPH_SLOT", OsString::from(&slot)), ("RALPH_PORT", port.into()), ("TMPDIR", self.temp.clone().into())];
+        let named = self.settings.slots.env.iter().map(|(name, value)| (name.into(), value.replace("{slot}", &slot).into()));
+        own.into_iter().map(|(name, value)| (name.into(), value)).chain(named).collect()
+    }
+
+    /// Merges a commit in, as far as it goes; conflicts stay for the agent. The result names the files that conflict.
+    pub(crate) fn begin_merge(&self, hub: &Hub, commit: &str) -> Result<Vec<String>> {
+        let git = self.git()?;
+        let from = hub.git.folder.to_str().unwrap_or_default().to_owned();
+        git.run(&["fetch", "--quiet", "--no-tags", &from, commit])?;
+        let merged = git.ran(&["merge", "--no-edit", "--no-ff", "-m", "Merge what has landed meanwhile", commit], b"")?;
+        if merged.code == Some(0) {
+            return Ok(Vec::new());
+        }
+        let files = git.word(&["diff", "--name-only", "--diff-filter=U"])?;
+        Ok(files.lines().map(str::to_owned).collect())
+    }
+
+    /// What is not committed here, beside the list and copied files; a loop's own files are ignored.
+    pub fn uncommitted(&self) -> Result<Vec<String>> {
+        let said = self.git()?.run(&["status", "--porcelain", "--untracked-files=all"])?;
+        let text = String::from_utf8_lossy(&said.stdout).into_owned();
+        let own = |path: &str| {
+            self.settings.list.as_deref() == Some(path) || self.settings.slots.copy.iter().any(|copied| path.starts_with(copied))
+        };
+        Ok(text.lines().filter_map(|line| line.get(3..)).filter(|path| !own(path)).map(str::to_owned).collect())
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    if !from.is_dir() {
+        return fs::copy(from, to).map(|_| ());
+    }
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}

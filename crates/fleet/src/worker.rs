@@ -1,0 +1,387 @@
+//! A worker: takes one job at a time, works on it in its slot iteration by iteration, and writes down where it stands after each.
+
+use std::{
+    cell::{Cell, RefCell},
+    fs,
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
+
+use ralph_core::text::time::Millis;
+use ralph_engine::sys::{clock, signals};
+
+use crate::{
+    board::Board,
+    child::{self, Iteration},
+    fleet::{Fleet, Held},
+    gates,
+    machine::{Brought, Outcome},
+    problem::{Problem, Result},
+    records::{self, ACCOUNT, Account, Found, Job, Spec, VERSION, WANT, Want, Wish, key},
+    settings,
+    slot::Slot,
+    store::Error,
+};
+
+/// How long a worker without work rests.
+const REST: Duration = Duration::from_millis(200);
+
+/// How often a person's wishes are looked at while an agent works.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What a session may cost before anything is known of its job, in millionths of a dollar.
+const FIRST_SESSION: u64 = 5_000_000;
+
+/// With less no session is begun.
+const LEAST: u64 = 50_000;
+
+/// Less space than this on the disk, in bytes: no job is taken.
+const LEAST_DISK: u64 = 1 << 30;
+
+/// The words with which an agent says that it is done.
+const PROMISE: &str = "DONE";
+
+/// How long a job rests after a failure of the store or the disk.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub struct Worker<'f> {
+    pub fleet: &'f Fleet,
+    pub name: String,
+    pub slot: Slot,
+    pub pools: Vec<String>,
+    pub board: Board,
+}
+
+impl Worker<'_> {
+    /// Works until the fleet has no more for it.
+    pub fn work(&mut self, is_over: &dyn Fn() -> bool) {
+        while !self.fleet.drains() && !is_over() {
+            match self.step() {
+                Ok(true) => {}
+                Ok(false) => thread::sleep(REST),
+                Err(problem) => {
+                    eprintln_once(&problem);
+                    thread::sleep(PATIENCE);
+                }
+            }
+        }
+    }
+
+    /// Takes a job and works on it. `false`: there is none.
+    fn step(&mut self) -> Result<bool> {
+        self.board.refresh(&*self.fleet.store)?;
+        let now = clock::now();
+        for (id, card) in self.board.open() {
+            self.fleet.wished(id, card, now)?;
+        }
+        if self.is_short_of_disk() || self.fleet.is_broke.load(std::sync::atomic::Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let mut found = None;
+        for (id, card) in self.board.to_run(&*self.fleet.store, &self.pools, now) {
+            if !self.account(&card.spec)?.is_used_up(now) {
+                found = Some((id.to_owned(), card.clone()));
+                break;
+            }
+        }
+        let Some((id, card)) = found else { return Ok(false) };
+        let Some(mut held) = self.fleet.claim(&self.name, &id, &card)? else { return Ok(true) };
+        let outcome = match self.job(&mut held, &card.spec) {
+            Ok(outcome) => outcome,
+            // What stands in the way here would stand there for the next worker, too.
+            Err(problem) => Some(Outcome::NeedsPerson { why: problem.to_string() }),
+        };
+        if let Some(outcome) = outcome {
+            self.fleet.end(&mut held, outcome)?;
+        }
+        Ok(true)
+    }
+
+    fn is_short_of_disk(&self) -> bool {
+        ralph_engine::sys::disk::free(self.fleet.place.root()).is_some_and(|free| free < LEAST_DISK)
+    }
+
+    fn account(&self, spec: &Spec) -> Result<Account> {
+        let entry = self.fleet.store.get(&key(ACCOUNT, &self.account_of(spec)))?;
+        Ok(match entry.map(|entry| records::read(&entry.value)) {
+            Some(Found::Known(account)) => account,
+            _ => Account::default(),
+        })
+    }
+
+    /// The name of the account that a job's sessions use: its agent's.
+    fn account_of(&self, spec: &Spec) -> String {
+        let of_fleet = || self.fleet.settings.run.iter().skip_while(|arg| *arg != "--agent").nth(1).cloned();
+        settings::word(&spec.agent.clone().or_else(of_fleet).unwrap_or_else(|| "claude".to_owned()))
+    }
+
+    /// Works on a job. `None`: it is another's by now.
+    fn job(&self, held: &mut Held, spec: &Spec) -> Result<Option<Outcome>> {
+        self.prepare(held, spec)?;
+        let mut last_cost = 0;
+        loop {
+            let want = self.want(&held.id)?;
+            match want.wish {
+                Wish::Cancel => return Ok(Some(Outcome::Cancelled)),
+                Wish::Pause => return Ok(Some(Outcome::GivenBack { why: "a person paused it".to_owned() })),
+                Wish::Run if self.fleet.drains() || self.all_paused()? => {
+                    return Ok(Some(Outcome::GivenBack { why: "its worker ended".to_owned() }));
+                }
+                Wish::Run => {}
+            }
+            let Some(reserved) = self.fleet.reserve(held, FIRST_SESSION.max(last_cost * 2), LEAST)? else {
+                self.fleet.is_broke.store(true, std::sync::atomic::Ordering::Relaxed);
+                return Ok(Some(Outcome::GivenBack { why: "the fleet's money is spent".to_owned() }));
+            };
+            let told = self.tell(&want.notes, held.job.notes_told)?;
+            let (iteration, lost) = self.iteration(held, spec, reserved)?;
+            // Each session has a limit of its own, so this counts it alone.
+            let cost = micros(iteration.spent_usd);
+            last_cost = cost;
+            self.fleet.settle(held, cost)?;
+            if lost {
+                return Ok(None);
+            }
+            let brought = self.bring(held, &iteration, told, cost)?;
+            let after = held.job.after(brought, clock::now());
+            // An iteration that nobody ruled on is none.
+            let is_one = iteration.rounds > 0;
+            let job = if is_one { after } else { Job { iterations: held.job.iterations, claims: held.job.claims, back: held.job.back.clone(), ..after } };
+            if !self.fleet.write(held, job)? {
+                return Ok(None);
+            }
+            if is_one {
+                self.fleet.note(&held.id, &held.job, "iteration", &iteration.line);
+            }
+            if let Some(outcome) = self.what_follows(spec, &iteration)? {
+                return Ok(Some(outcome));
+            }
+        }
+    }
+
+    /// Puts the job's files into the slot, and its loop, if it has one already.
+    fn prepare(&self, held: &Held, spec: &Spec) -> Result<()> {
+        let hub = &self.fleet.hub;
+        hub.fetch_person()?;
+        let commit = held.job.commit.clone().map_or_else(|| hub.start(), Ok)?;
+        self.slot.check_out(hub, &commit, &format!("ralph/{}", held.id))?;
+        let folder = self.fleet.place.job(&held.id)?;
+        let gates = gates::with_commands(&self.fleet.settings.gates, &spec.verify)?;
+        settings::write(&folder.join("gates.toml"), gates.as_bytes())?;
+        if let Some(snapshot) = held.job.rest.get("snapshot").and_then(|value| value.as_str()) {
+            self.restore(snapshot)?;
+        }
+        if let (Some(bundle), None) = (&held.job.bundle, &held.job.back) {
+            self.ralph(&["bundle", "import", "--replace", "--trust", &folder.join(bundle).display().to_string()])?;
+        }
+        self.slot.set_up()?;
+        let mut prompt = prompt(spec);
+        if let Some(why) = &held.job.back {
+            prompt.push_str(&self.begin_merge(why)?);
+        }
+        settings::write(&folder.join("prompt.md"), prompt.as_bytes())
+    }
+
+    /// Puts back what was not committed.
+    fn restore(&self, snapshot: &str) -> Result<()> {
+        let git = self.slot.git()?;
+        let from = self.fleet.hub.git.folder.display().to_string();
+        git.run(&["fetch", "--quiet", "--no-tags", &from, snapshot])?;
+        git.run(&["restore", "--source", snapshot, "--worktree", "--", "."])?;
+        Ok(())
+    }
+
+    /// What came back: what landed meanwhile is merged in, as far as it goes. The result is what the agent is told about it.
+    fn begin_merge(&self, why: &str) -> Result<String> {
+        let target = self.fleet.hub.start()?;
+        let conflicts = self.slot.begin_merge(&self.fleet.hub, &target)?;
+        let mut told = format!("\nYou have worked on this before: your commits are on this branch. The work came back, because: {why}\n");
+        told.push_str("What others landed meanwhile has been merged into your branch. ");
+        if conflicts.is_empty() {
+            told.push_str("See to it, and commit.\n");
+        } else {
+            told.push_str(&format!("The merge is not finished: resolve the conflicts in {}, and commit it.\n", conflicts.join(", ")));
+        }
+        Ok(told)
+    }
+
+    /// Gives the agent the notes that it has not been told. The result is how many it knows then.
+    fn tell(&self, notes: &[String], told: usize) -> Result<usize> {
+        if !self.slot.folder.join(".ralph").is_dir() {
+            return Ok(told);
+        }
+        for note in notes.iter().skip(told) {
+            self.ralph(&["steer", note])?;
+        }
+        Ok(notes.len().max(told))
+    }
+
+    /// Runs `ralph` in the slot.
+    fn ralph(&self, args: &[&str]) -> Result<()> {
+        let task = ralph_engine::sys::command::Task {
+            program: child::ralph()?.into(),
+            args: args.iter().map(Into::into).collect(),
+            folder: &self.slot.folder,
+            vars: self.slot.vars(),
+            hidden: Vec::new(),
+            input: Vec::new(),
+            limit: Duration::from_secs(120),
+            most_output: 64 << 10,
+        };
+        match task.run() {
+            Ok(ran) if ran.code == Some(0) => Ok(()),
+            Ok(ran) => Err(Problem(format!("ralph {}: {}", args[0], ran.stderr.trim()))),
+            Err(_) => Err(Problem(format!("ralph {} did not end", args[0]))),
+        }
+    }
+
+    /// One iteration, and whether the job was lost meanwhile.
+    fn iteration(&self, held: &mut Held, spec: &Spec, reserved: u64) -> Result<(Iteration, bool)> {
+        let folder = self.fleet.place.job(&held.id)?;
+        let args = self.args(held, spec, &folder, reserved);
+        let live = folder.join("live");
+        let looked = Cell::new(Instant::now());
+        let renewed = Cell::new(Instant::now());
+        let (lost, cancelled) = (Cell::new(false), Cell::new(false));
+        let every = self.fleet.store.renew_every();
+        let state = RefCell::new(held);
+        let iteration = child::Run {
+            slot: &self.slot,
+            args,
+            log: &folder.join("events.jsonl"),
+            live: &|words| {
+                let _ = settings::write(&live, words.as_bytes());
+            },
+            cancelled: &|| {
+                if every.is_some_and(|every| renewed.get().elapsed() >= every) {
+                    renewed.set(Instant::now());
+                    let mut held = state.borrow_mut();
+                    let job = held.job.clone();
+                    // A store that cannot be asked now is asked again: its next answer decides.
+                    lost.set(lost.get() || self.fleet.write(&mut held, job).is_ok_and(|written| !written));
+                }
+                if looked.get().elapsed() >= LOOK_EVERY {
+                    looked.set(Instant::now());
+                    let held = state.borrow();
+                    let want = self.want(&held.id).unwrap_or_default();
+                    cancelled.set(cancelled.get() || want.wish == Wish::Cancel || want.release == Some(held.claim.token));
+                }
+                lost.get() || cancelled.get() || signals::wants_the_end_now()
+            },
+        }
+        .run()?;
+        let _ = fs::remove_file(&live);
+        Ok((iteration, lost.get()))
+    }
+
+    fn args(&self, held: &Held, spec: &Spec, folder: &std::path::Path, reserved: u64) -> Vec<String> {
+        let mut args: Vec<String> = ["run", "--once", "--no-wait", "--json", "--until-eof"].map(str::to_owned).to_vec();
+        let mut add = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
+        if held.job.bundle.is_some() && held.job.back.is_none() {
+            add(&["--continue", "--again"]);
+        } else {
+            add(&["--prompt-file", &folder.join("prompt.md").display().to_string(), "--promise", PROMISE, "--name", &held.id]);
+        }
+        add(&["--gates", &folder.join("gates.toml").display().to_string()]);
+        add(&["--usd", &format!("{:.2}", reserved as f64 / 1e6)]);
+        for (flag, value) in [("--agent", &spec.agent), ("--model", &spec.model)] {
+            if let Some(value) = value {
+                add(&[flag, value]);
+            }
+        }
+        let given = |flag: &str| (flag == "--agent" && spec.agent.is_some()) || (flag == "--model" && spec.model.is_some());
+        let mut rest = self.fleet.settings.run.iter();
+        while let Some(arg) = rest.next() {
+            if given(arg) {
+                rest.next();
+            } else {
+                add(&[arg]);
+            }
+        }
+        args
+    }
+
+    /// Saves what an iteration brought: commits and files in the fleet's repository, the loop as a file.
+    fn bring(&self, held: &mut Held, iteration: &Iteration, told: usize, cost: u64) -> Result<Brought> {
+        let (hub, token) = (&self.fleet.hub, held.claim.token);
+        self.slot.git()?;
+        let kept = hub.fetch_slot(&self.slot.folder, &held.id, token)?;
+        let is_dirty = !self.slot.uncommitted()?.is_empty();
+        let snapshot = iteration.snapshot.as_ref().filter(|_| is_dirty).and_then(|name| hub.fetch_snapshot(&self.slot.folder, name, &held.id, token).ok());
+        match snapshot {
+            Some(commit) => held.job.rest.insert("snapshot".to_owned(), commit.into()),
+            None => held.job.rest.remove("snapshot"),
+        };
+        let bundle = format!("{token}-{}.bundle", held.job.iterations + 1);
+        let path: PathBuf = self.fleet.place.job(&held.id)?.join(&bundle);
+        self.ralph(&["bundle", "export", &path.display().to_string()])?;
+        let before = held.job.rest.get("loop_tokens").and_then(serde_json::Value::as_u64).filter(|_| held.job.back.is_none()).unwrap_or(0);
+        let tokens = iteration.total_tokens.saturating_sub(before);
+        held.job.rest.insert("loop_tokens".to_owned(), iteration.total_tokens.into());
+        Ok(Brought { commit: Some(kept.commit), bundle: Some(bundle), usd_micros: cost, tokens, notes_told: told })
+    }
+
+    /// What an iteration's ending means for its job. `None`: it goes on.
+    fn what_follows(&self, spec: &Spec, iteration: &Iteration) -> Result<Option<Outcome>> {
+        let why = if iteration.line.is_empty() { iteration.stderr.clone() } else { iteration.line.clone() };
+        Ok(match iteration.how.as_str() {
+            "complete" if iteration.doubtful => Some(Outcome::NeedsPerson { why: format!("it says that it is done, but its proof was weakened: {why}") }),
+            "complete" => Some(Outcome::Proven),
+            "enough" => None,
+            "parked" => {
+                let until = iteration.until_ms.unwrap_or_else(|| clock::now() + 60_000);
+                if iteration.is_used_up {
+                    self.park_account(spec, until)?;
+                }
+                Some(Outcome::Parked { until, why })
+            }
+            "interrupted" | "paused" | "cancelled" | "" if self.want(&spec.id)?.wish == Wish::Cancel => Some(Outcome::Cancelled),
+            "interrupted" | "paused" | "" if signals::asked_to_end() || self.fleet.drains() => Some(Outcome::GivenBack { why: "its worker ended".to_owned() }),
+            _ => Some(Outcome::NeedsPerson { why }),
+        })
+    }
+
+    /// A quota that one job found used up is used up for all.
+    fn park_account(&self, spec: &Spec, until: Millis) -> Result<()> {
+        crate::change::shared::<Account>(&*self.fleet.store, &key(ACCOUNT, &self.account_of(spec)), |account| {
+            Some(Account { version: VERSION, until: Some(until), ..account })
+        })?;
+        Ok(())
+    }
+
+    fn want(&self, id: &str) -> std::result::Result<Want, Error> {
+        let entry = self.fleet.store.get(&key(WANT, id))?;
+        Ok(match entry.map(|entry| records::read(&entry.value)) {
+            Some(Found::Known(want)) => want,
+            _ => Want::default(),
+        })
+    }
+
+    fn all_paused(&self) -> Result<bool> {
+        let entry = self.fleet.store.get(records::WANT_ALL)?;
+        Ok(matches!(entry.map(|entry| records::read::<Want>(&entry.value)), Some(Found::Known(want)) if want.wish != Wish::Run))
+    }
+}
+
+fn micros(usd: f64) -> u64 {
+    (usd.max(0.0) * 1e6).round() as u64
+}
+
+fn prompt(spec: &Spec) -> String {
+    format!(
+        "{}\n\nYou work in a clone of the repository that is yours alone. Commit everything that belongs to this task on the current branch, with messages that say why. Do not push, and do not mark the task in a list: that is done when your work lands.\n",
+        spec.task.trim()
+    )
+}
+
+/// Tells a problem, unless it was told just before.
+fn eprintln_once(problem: &Problem) {
+    use std::sync::Mutex;
+    static LAST: Mutex<String> = Mutex::new(String::new());
+    let mut last = LAST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if *last != problem.0 {
+        anstream::eprintln!("error: {problem}");
+        last.clone_from(&problem.0);
+    }
+}
