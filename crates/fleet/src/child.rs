@@ -50,7 +50,10 @@ pub(crate) struct Iteration {
 
 /// The program `ralph`: beside this one, or on the PATH.
 pub(crate) fn ralph() -> Result<PathBuf> {
-    let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join(format!("ralph{}", std::env::consts::EXE_SUFFIX)))).filter(|path| path.is_file());
+    let beside = std::env::current_exe()
+        .ok()
+        .and_then(|own| Some(own.parent()?.join(format!("ralph{}", std::env::consts::EXE_SUFFIX))))
+        .filter(|path| path.is_file());
     beside.or_else(|| process::which("ralph")).ok_or_else(|| Problem::new("the program `ralph` is neither beside this one nor on the PATH"))
 }
 
@@ -72,7 +75,8 @@ impl Run<'_> {
         let (hold, more) = mpsc::channel();
         let listener = {
             let heard = Arc::clone(&heard);
-            Arc::new(move |stream: Stream, bytes: &[u8]| heard.lock().unwrap_or_else(PoisonError::into_inner).hear(stream, bytes)) as Listener
+            Arc::new(move |stream: Stream, bytes: &[u8]| heard.lock().unwrap_or_else(PoisonError::into_inner).hear(stream, bytes))
+                as Listener
         };
         let task = Task {
             program: ralph()?.into(),
@@ -141,14 +145,20 @@ impl Heard {
         match event.get("event").and_then(Value::as_str) {
             Some("agent") => {
                 let words = [text("text"), text("tool") + " " + &text("what")].into_iter().find(|words| !words.trim().is_empty());
-                if let Some(words) = words.and_then(|words| words.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned())) {
+                if let Some(words) =
+                    words.and_then(|words| words.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned()))
+                {
                     self.live = words;
                 }
             }
             Some("checking") => self.live = format!("checks {}", text("gate")),
             Some("ruled") => self.live = text("line"),
             Some("snapshot") => it.snapshot = Some(text("name")),
-            Some("over") => it.is_used_up = event.pointer("/outcome/trouble").is_some_and(|trouble| trouble.get("limit").is_some() || trouble == "limit" || trouble.get("kind").is_some_and(|kind| kind == "limit")),
+            Some("over") => {
+                it.is_used_up = event.pointer("/outcome/trouble").is_some_and(|trouble| {
+                    trouble.get("limit").is_some() || trouble == "limit" || trouble.get("kind").is_some_and(|kind| kind == "limit")
+                })
+            }
             Some("rests") => it.until_ms = event.get("until_ms").and_then(Value::as_i64),
             Some("ended") => {
                 it.how = text("how");

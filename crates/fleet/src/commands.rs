@@ -61,15 +61,25 @@ enum What {
         note: Vec<String>,
     },
     /// Begin nothing new; with a job, stop it after its iteration
-    Pause { job: Option<String> },
+    Pause {
+        job: Option<String>,
+    },
     /// Take a pause back
-    Resume { job: Option<String> },
+    Resume {
+        job: Option<String>,
+    },
     /// Cancel a job
-    Cancel { job: String },
+    Cancel {
+        job: String,
+    },
     /// Let another worker take a job whose worker does not answer, or that needed you
-    Release { job: String },
+    Release {
+        job: String,
+    },
     /// Land a proven job, with --review
-    Land { job: String },
+    Land {
+        job: String,
+    },
     /// Send a proven job back to its agent
     Back {
         job: String,
@@ -394,7 +404,9 @@ fn live(place: &Place, settings: &Settings, store: &Arc<dyn Store>, board: &mut 
         }
         drawn = lines.len();
         anstream::println!("{}", lines.join("\n"));
-        let goes_on = board.cards().any(|(_, card)| card.job.is_held() || (card.job.state == State::Proven && clock::now() - card.job.changed_at < 60_000));
+        let goes_on = board
+            .cards()
+            .any(|(_, card)| card.job.is_held() || (card.job.state == State::Proven && clock::now() - card.job.changed_at < 60_000));
         if !std::io::stdout().is_terminal() || !goes_on {
             return Ok(());
         }

@@ -76,12 +76,15 @@ impl Identity {
     /// The person's own, as git would take it in this repository.
     pub(crate) fn of(repository: &Path) -> Self {
         let git = Git::at(repository);
-        let asked = |key: &str, default: &str| git.word(&["config", "--get", key]).ok().filter(|word| !word.is_empty()).unwrap_or_else(|| default.to_owned());
+        let asked = |key: &str, default: &str| {
+            git.word(&["config", "--get", key]).ok().filter(|word| !word.is_empty()).unwrap_or_else(|| default.to_owned())
+        };
         Identity { name: asked("user.name", "ralph"), email: asked("user.email", "ralph@localhost") }
     }
 
     fn vars(&self) -> Vec<(OsString, OsString)> {
-        let pairs = [("AUTHOR_NAME", &self.name), ("AUTHOR_EMAIL", &self.email), ("COMMITTER_NAME", &self.name), ("COMMITTER_EMAIL", &self.email)];
+        let pairs =
+            [("AUTHOR_NAME", &self.name), ("AUTHOR_EMAIL", &self.email), ("COMMITTER_NAME", &self.name), ("COMMITTER_EMAIL", &self.email)];
         pairs.into_iter().map(|(name, value)| (format!("GIT_{name}").into(), value.into())).collect()
     }
 }
@@ -176,7 +179,8 @@ impl Git {
 pub(crate) fn init(folder: &Path, bare: bool) -> Result<Git> {
     settings::make(folder)?;
     let git = Git::at(folder);
-    let kind: &[&str] = if bare { &["init", "--quiet", "--bare", "--template="] } else { &["init", "--quiet", "--template=", "--initial-branch=ralph"] };
+    let kind: &[&str] =
+        if bare { &["init", "--quiet", "--bare", "--template="] } else { &["init", "--quiet", "--template=", "--initial-branch=ralph"] };
     git.run(kind)?;
     Ok(git)
 }
@@ -207,13 +211,15 @@ pub(crate) fn seal(folder: &Path, identity: &Identity) -> Result<bool> {
 }
 
 fn quoted(value: &str) -> String {
-    let inside: String = value.chars().filter(|c| !c.is_control()).flat_map(|c| if matches!(c, '"' | '\\') { vec!['\\', c] } else { vec![c] }).collect();
+    let inside: String =
+        value.chars().filter(|c| !c.is_control()).flat_map(|c| if matches!(c, '"' | '\\') { vec!['\\', c] } else { vec![c] }).collect();
     format!("\"{inside}\"")
 }
 
 /// The last line of what git complained about.
 pub(crate) fn last_words(ran: &Ran) -> String {
     let said = ran.stderr.trim();
-    let told: Vec<&str> = said.lines().filter(|line| line.starts_with("fatal:") || line.starts_with("error:") || line.starts_with(" ! ")).collect();
+    let told: Vec<&str> =
+        said.lines().filter(|line| line.starts_with("fatal:") || line.starts_with("error:") || line.starts_with(" ! ")).collect();
     if told.is_empty() { said.lines().last().unwrap_or("it failed").to_owned() } else { told.join("; ") }
 }

@@ -27,7 +27,8 @@ impl Hub {
             git::init(&folder, true)?;
         }
         let git = Git::at(&folder).by(&Identity::of(&settings.repository));
-        let repository = settings.repository.to_str().ok_or_else(|| Problem::new("the repository's path is no text that git could be told"))?;
+        let repository =
+            settings.repository.to_str().ok_or_else(|| Problem::new("the repository's path is no text that git could be told"))?;
         Ok(Hub { git, repository: repository.to_owned(), base: settings.base.clone(), target: settings.target.clone() })
     }
 
@@ -80,7 +81,11 @@ impl Hub {
             return Ok(true);
         }
         let said = format!("{} {}", ran.text(), ran.stderr);
-        if said.contains("non-fast-forward") || said.contains("fetch first") || said.contains("failed to update ref") || said.contains("cannot lock ref") {
+        if said.contains("non-fast-forward")
+            || said.contains("fetch first")
+            || said.contains("failed to update ref")
+            || said.contains("cannot lock ref")
+        {
             return Ok(false);
         }
         if said.contains("checked out") {

@@ -146,7 +146,14 @@ impl Lander<'_> {
         let hub = &self.fleet.hub;
         let Some(tip) = hub.target_tip()? else { return Ok(None) };
         let wanted = format!("{}/{id}", self.fleet.place.id);
-        let log = hub.git.word(&["log", "--first-parent", "-n", "20000", &format!("--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)"), &tip])?;
+        let log = hub.git.word(&[
+            "log",
+            "--first-parent",
+            "-n",
+            "20000",
+            &format!("--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)"),
+            &tip,
+        ])?;
         Ok(log.lines().filter_map(|line| line.split_once(' ')).find(|(_, job)| job.trim() == wanted).map(|(commit, _)| commit.to_owned()))
     }
 
@@ -164,7 +171,12 @@ impl Lander<'_> {
         let tree = match merge::merge(&hub.git, &target, &base, &self.fleet.settings)? {
             Merged::Tree { tree, locks } if locks.is_empty() => tree,
             Merged::Tree { locks: files, .. } | Merged::Conflicts(files) => {
-                return Err(Problem(format!("{} and {} conflict in {}: merge them, and landing goes on", hub.base, hub.target, files.join(", "))));
+                return Err(Problem(format!(
+                    "{} and {} conflict in {}: merge them, and landing goes on",
+                    hub.base,
+                    hub.target,
+                    files.join(", ")
+                )));
             }
             Merged::ForAPerson(why) => return Err(Problem(why)),
         };
@@ -292,7 +304,11 @@ fn failing(json: &[u8]) -> Option<String> {
     let told: Vec<String> = findings
         .iter()
         .filter(|finding| text(finding, "verdict") != "pass" && finding.get("skipped").is_none())
-        .map(|finding| format!("gate \"{}\" fails on the merged files: {}\n{}", text(finding, "gate"), text(finding, "what"), text(finding, "detail")).trim().to_owned())
+        .map(|finding| {
+            format!("gate \"{}\" fails on the merged files: {}\n{}", text(finding, "gate"), text(finding, "what"), text(finding, "detail"))
+                .trim()
+                .to_owned()
+        })
         .collect();
     (!told.is_empty()).then(|| told.join("\n"))
 }

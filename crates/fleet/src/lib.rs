@@ -6,8 +6,8 @@
 
 pub mod board;
 pub mod change;
-pub mod commands;
 mod child;
+pub mod commands;
 pub mod fleet;
 pub mod gates;
 mod git;

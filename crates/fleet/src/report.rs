@@ -97,7 +97,13 @@ pub fn text(board: &Board, store: &Arc<dyn Store>, place: &Place, settings: &Set
         let _ = write!(out, "\n{:<10}{}  {}", word(card.job.state), clean(name), clean(card.spec.task.lines().next().unwrap_or_default()));
         if card.job.iterations > 0 {
             let plural = if card.job.iterations == 1 { "" } else { "s" };
-            let _ = write!(out, "\n          {} iteration{plural}, {} of work, {} until it landed", card.job.iterations, span(worked), span(landing));
+            let _ = write!(
+                out,
+                "\n          {} iteration{plural}, {} of work, {} until it landed",
+                card.job.iterations,
+                span(worked),
+                span(landing)
+            );
             let _ = if card.job.usd_micros > 0 { write!(out, ", {}", dollars(card.job.usd_micros)) } else { Ok(()) };
         }
         for line in card.job.why.lines().take(6).filter(|_| !matches!(card.job.state, State::Landed)) {
@@ -134,7 +140,11 @@ fn next(board: &Board, around: &Around, settings: &Settings, landed: usize, out:
         out.push_str("\n\nLook at what is proven (`git log refs/ralph-fleet/…` in the fleet's repository), then `ralph fleet land JOB` or `ralph fleet back JOB \"why\"`.");
     }
     if landed > 0 && settings.land == Land::Branch {
-        let _ = write!(out, "\n\nTo bring the work into {}: git switch {} && git merge --ff-only {}", settings.base, settings.base, settings.target);
+        let _ = write!(
+            out,
+            "\n\nTo bring the work into {}: git switch {} && git merge --ff-only {}",
+            settings.base, settings.base, settings.target
+        );
     }
 }
 
@@ -154,7 +164,8 @@ pub fn json(board: &Board, store: &Arc<dyn Store>, place: &Place, settings: &Set
             })
         })
         .collect();
-    let flaky: Vec<_> = lines.iter().filter(|line| line.event == "flaky").map(|line| json!({ "job": line.job, "gate": line.text })).collect();
+    let flaky: Vec<_> =
+        lines.iter().filter(|line| line.event == "flaky").map(|line| json!({ "job": line.job, "gate": line.text })).collect();
     let whole = json!({
         "fleet": place.id, "list": settings.list, "base": settings.base, "target": settings.target, "wish": board.want.wish,
         "usd": around.ledger.spent_micros as f64 / 1e6, "usd_limit": around.ledger.limit_micros as f64 / 1e6, "landing_waits": around.trouble,
@@ -168,7 +179,9 @@ pub fn metrics(board: &Board, store: &Arc<dyn Store>, place: &Place) -> Result<S
     let around = Around::read(&**store, place)?;
     let fleet = &place.id;
     let mut out = String::from("# HELP ralph_fleet_jobs Jobs by state.\n# TYPE ralph_fleet_jobs gauge\n");
-    for state in [State::Waits, State::Runs, State::Parked, State::Proven, State::Lands, State::Landed, State::NeedsPerson, State::Cancelled] {
+    for state in
+        [State::Waits, State::Runs, State::Parked, State::Proven, State::Lands, State::Landed, State::NeedsPerson, State::Cancelled]
+    {
         let n = board.cards().filter(|(_, card)| card.job.state == state).count();
         let _ = writeln!(out, "ralph_fleet_jobs{{fleet=\"{fleet}\",state=\"{}\"}} {n}", word(state));
     }
@@ -176,11 +189,24 @@ pub fn metrics(board: &Board, store: &Arc<dyn Store>, place: &Place) -> Result<S
         ("spent_usd_total", "counter", "Dollars spent.", around.ledger.spent_micros as f64 / 1e6),
         ("reserved_usd", "gauge", "Dollars set aside for sessions that run.", around.ledger.reserved.values().sum::<u64>() as f64 / 1e6),
         ("iterations_total", "counter", "Iterations of all jobs.", board.cards().map(|(_, card)| card.job.iterations).sum::<u64>() as f64),
-        ("returns_total", "counter", "Jobs that landing sent back.", board.cards().map(|(_, card)| u64::from(card.job.returns)).sum::<u64>() as f64),
-        ("flaky_total", "counter", "Gates that failed once and then passed.", log(&**store)?.iter().filter(|line| line.event == "flaky").count() as f64),
+        (
+            "returns_total",
+            "counter",
+            "Jobs that landing sent back.",
+            board.cards().map(|(_, card)| u64::from(card.job.returns)).sum::<u64>() as f64,
+        ),
+        (
+            "flaky_total",
+            "counter",
+            "Gates that failed once and then passed.",
+            log(&**store)?.iter().filter(|line| line.event == "flaky").count() as f64,
+        ),
     ];
     for (name, kind, about, value) in figures {
-        let _ = write!(out, "# HELP ralph_fleet_{name} {about}\n# TYPE ralph_fleet_{name} {kind}\nralph_fleet_{name}{{fleet=\"{fleet}\"}} {value}\n");
+        let _ = write!(
+            out,
+            "# HELP ralph_fleet_{name} {about}\n# TYPE ralph_fleet_{name} {kind}\nralph_fleet_{name}{{fleet=\"{fleet}\"}} {value}\n"
+        );
     }
     Ok(out)
 }

@@ -12,7 +12,7 @@ use std::{
 
 use ralph_engine::{
     store::project::Project,
-    sys::{files, signals},
+    sys::{files, random, signals},
 };
 
 use crate::{
@@ -67,7 +67,9 @@ pub fn prepare(around: &Path, request: &Request) -> Result<Ready> {
     let git = Git::at(&repository);
     let base = match &request.base {
         Some(base) => base.clone(),
-        None => git.word(&["symbolic-ref", "--short", "HEAD"]).map_err(|_| Problem::new("no branch is checked out: say with --base which one the work begins from"))?,
+        None => git
+            .word(&["symbolic-ref", "--short", "HEAD"])
+            .map_err(|_| Problem::new("no branch is checked out: say with --base which one the work begins from"))?,
     };
     if git.commit(&format!("refs/heads/{base}"))?.is_none() {
         return Err(Problem(format!("the branch {base} has no commit yet: a fleet needs one to begin from")));
@@ -152,7 +154,8 @@ pub fn work(fleet: &Fleet, workers: usize, pools: &[String], look: &mut dyn FnMu
     let is_over = || over.load(Ordering::Relaxed);
     let mut holds = Vec::new();
     let mut named = |kind: &str| -> Result<String> {
-        let name = format!("{kind}-{}", std::process::id());
+        // Not by the process id: another machine has the same ones.
+        let name = format!("{kind}-{}", &random::uuid()[..8]);
         holds.push(fleet.store.hold(&name)?);
         Ok(name)
     };
@@ -213,5 +216,9 @@ fn end_of(fleet: &Fleet, board: &Board) -> Option<End> {
 fn is_stuck(board: &Board, card: &Card, depth: usize) -> bool {
     let stuck = |state: State| matches!(state, State::NeedsPerson | State::Cancelled);
     depth < 100
-        && board.waits_for(card).any(|id| board.card(id).is_none_or(|other| stuck(other.job.state) || (other.job.state == State::Waits && is_stuck(board, other, depth + 1))))
+        && board.waits_for(card).any(|id| {
+            board
+                .card(id)
+                .is_none_or(|other| stuck(other.job.state) || (other.job.state == State::Waits && is_stuck(board, other, depth + 1)))
+        })
 }

@@ -56,7 +56,14 @@ pub fn summary(board: &Board) -> String {
     let count = |state: State| board.cards().filter(|(_, card)| card.job.state == state).count();
     let all = board.cards().count() - count(State::Cancelled);
     let mut words = format!("{} of {all} landed", count(State::Landed));
-    for (state, name) in [(State::Runs, "running"), (State::Lands, "landing"), (State::Proven, "proven"), (State::Parked, "parked"), (State::Waits, "waiting"), (State::NeedsPerson, "need you")] {
+    for (state, name) in [
+        (State::Runs, "running"),
+        (State::Lands, "landing"),
+        (State::Proven, "proven"),
+        (State::Parked, "parked"),
+        (State::Waits, "waiting"),
+        (State::NeedsPerson, "need you"),
+    ] {
         let n = count(state);
         if n > 0 {
             let name = if state == State::NeedsPerson && n == 1 { "needs you" } else { name };
@@ -68,7 +75,8 @@ pub fn summary(board: &Board) -> String {
 
 /// The whole screen, at most `height` lines of `width` columns.
 pub fn lines(board: &Board, around: &Around, settings: &Settings, place: &Place, (width, height): (usize, usize)) -> Vec<String> {
-    let mut lines = vec![format!("ralph fleet · {} → {}", settings.list.as_deref().unwrap_or("tasks"), settings.target), money(board, around)];
+    let mut lines =
+        vec![format!("ralph fleet · {} → {}", settings.list.as_deref().unwrap_or("tasks"), settings.target), money(board, around)];
     if board.want.wish == Wish::Pause {
         lines.push("paused: nothing new begins. `ralph fleet resume` goes on".to_owned());
     }

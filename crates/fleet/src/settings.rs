@@ -150,7 +150,9 @@ impl Settings {
         match store.get(FLEET)?.map(|entry| records::read(&entry.value)) {
             None => Ok(None),
             Some(Found::Known(settings)) => Ok(Some(settings)),
-            Some(Found::Newer(version)) => Err(Problem(format!("this fleet is of version {version}, which this ralph does not know: upgrade ralph"))),
+            Some(Found::Newer(version)) => {
+                Err(Problem(format!("this fleet is of version {version}, which this ralph does not know: upgrade ralph")))
+            }
             Some(Found::Broken(why)) => Err(Problem(format!("the fleet's settings cannot be read: {why}"))),
         }
     }

@@ -147,7 +147,11 @@ impl Worker<'_> {
             let after = held.job.after(brought, clock::now());
             // An iteration that nobody ruled on is none.
             let is_one = iteration.rounds > 0;
-            let job = if is_one { after } else { Job { iterations: held.job.iterations, claims: held.job.claims, back: held.job.back.clone(), ..after } };
+            let job = if is_one {
+                after
+            } else {
+                Job { iterations: held.job.iterations, claims: held.job.claims, back: held.job.back.clone(), ..after }
+            };
             if !self.fleet.write(held, job)? {
                 return Ok(None);
             }
@@ -308,7 +312,11 @@ impl Worker<'_> {
         self.slot.git()?;
         let kept = hub.fetch_slot(&self.slot.folder, &held.id, token)?;
         let is_dirty = !self.slot.uncommitted()?.is_empty();
-        let snapshot = iteration.snapshot.as_ref().filter(|_| is_dirty).and_then(|name| hub.fetch_snapshot(&self.slot.folder, name, &held.id, token).ok());
+        let snapshot = iteration
+            .snapshot
+            .as_ref()
+            .filter(|_| is_dirty)
+            .and_then(|name| hub.fetch_snapshot(&self.slot.folder, name, &held.id, token).ok());
         match snapshot {
             Some(commit) => held.job.rest.insert("snapshot".to_owned(), commit.into()),
             None => held.job.rest.remove("snapshot"),
@@ -326,7 +334,9 @@ impl Worker<'_> {
     fn what_follows(&self, spec: &Spec, iteration: &Iteration) -> Result<Option<Outcome>> {
         let why = if iteration.line.is_empty() { iteration.stderr.clone() } else { iteration.line.clone() };
         Ok(match iteration.how.as_str() {
-            "complete" if iteration.doubtful => Some(Outcome::NeedsPerson { why: format!("it says that it is done, but its proof was weakened: {why}") }),
+            "complete" if iteration.doubtful => {
+                Some(Outcome::NeedsPerson { why: format!("it says that it is done, but its proof was weakened: {why}") })
+            }
             "complete" => Some(Outcome::Proven),
             "enough" => None,
             "parked" => {
@@ -337,7 +347,9 @@ impl Worker<'_> {
                 Some(Outcome::Parked { until, why })
             }
             "interrupted" | "paused" | "cancelled" | "" if self.want(&spec.id)?.wish == Wish::Cancel => Some(Outcome::Cancelled),
-            "interrupted" | "paused" | "" if signals::asked_to_end() || self.fleet.drains() => Some(Outcome::GivenBack { why: "its worker ended".to_owned() }),
+            "interrupted" | "paused" | "" if signals::asked_to_end() || self.fleet.drains() => {
+                Some(Outcome::GivenBack { why: "its worker ended".to_owned() })
+            }
             _ => Some(Outcome::NeedsPerson { why }),
         })
     }

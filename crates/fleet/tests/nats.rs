@@ -35,7 +35,7 @@ macro_rules! or_skip {
 }
 
 fn settings(url: &str) -> Settings {
-    Settings { lease: Duration::from_secs(2), ..Settings::new(url, "test") }
+    Settings { lease: Duration::from_secs(2), patience: Duration::from_secs(1), ..Settings::new(url, "test") }
 }
 
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -12,9 +12,9 @@ mod running;
 pub(crate) mod worktree_yaml;
 
 pub use draft::draft;
+pub use fleet::Fleet;
 pub use keys::schema;
 pub use pull_requests::PullRequests;
-pub use fleet::Fleet;
 pub use running::{Notify, Run as Running, is_address};
 pub use worktree_yaml::worktree_commands;
 

@@ -110,7 +110,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Whether the worker that a record names is gone, so that another one may take the record.
     fn is_gone(&self, holder: Holder<'_>) -> Result<bool, Error>;
 
-    /// How often a holder must write its record to keep it. `None`: holding its name is enough.
+    /// How often a holder writes its record, so that it learns in time if that is another's. `None`: nobody takes it from a living holder but a person.
     fn renew_every(&self) -> Option<Duration>;
 }
 

@@ -12,13 +12,13 @@ mod watch;
 
 use std::{
     future::Future,
-    hash::{BuildHasher as _, RandomState},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use async_nats::jetstream::consumer::DeliverPolicy;
 use futures_util::StreamExt as _;
+use ralph_engine::sys::random;
 
 use self::{link::Link, name::Name};
 use super::{Changes, Cursor, Entry, Error, Hold, Holder, Put, Revision, Store, is_key, is_word};
@@ -93,12 +93,16 @@ impl Nats {
 impl Store for Nats {
     fn get(&self, key: &str) -> Result<Option<Entry>, Error> {
         checked(key)?;
-        self.ask(self.link.get(key))
+        self.ask(self.link.patiently(|| self.link.get(key)))
     }
 
     fn put_if(&self, key: &str, value: &[u8], revision: Revision) -> Result<Put, Error> {
         checked(key)?;
-        self.ask(self.link.put_if(key, value, revision))
+        // Only until there is a connection: what was sent is not sent again.
+        self.ask(async {
+            self.link.connected(self.link.settings.patience).await?;
+            self.link.put_if(key, value, revision).await
+        })
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<(String, Entry)>, Error> {
@@ -113,12 +117,13 @@ impl Store for Nats {
 
     fn append(&self, log: &str, line: &str) -> Result<(), Error> {
         checked(log)?;
-        self.ask(self.link.append(log, &line.replace('\n', " "), &random()))
+        let (line, id) = (line.replace('\n', " "), random::uuid());
+        self.ask(self.link.patiently(|| self.link.append(log, &line, &id)))
     }
 
     fn read_log(&self, log: &str) -> Result<Vec<String>, Error> {
         checked(log)?;
-        self.ask(read_log(&self.link, log))
+        self.ask(self.link.patiently(|| read_log(&self.link, log)))
     }
 
     fn hold(&self, worker: &str) -> Result<Box<dyn Hold>, Error> {
@@ -133,9 +138,8 @@ impl Store for Nats {
         self.ask(name::is_gone(&self.link, holder.worker))
     }
 
-    /// The name is what is renewed, by the driver itself.
     fn renew_every(&self) -> Option<Duration> {
-        None
+        Some(self.link.settings.lease / 4)
     }
 }
 
@@ -153,12 +157,6 @@ async fn read_log(link: &Link, log: &str) -> Result<Vec<String>, Error> {
 
 fn checked(key: &str) -> Result<(), Error> {
     if is_key(key) { Ok(()) } else { Err(Error::Broken(format!("“{key}” is no key"))) }
-}
-
-/// A word that nobody else has.
-fn random() -> String {
-    let number = || RandomState::new().hash_one(std::process::id());
-    format!("{:016x}{:016x}", number(), number())
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

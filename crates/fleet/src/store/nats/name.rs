@@ -5,10 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ralph_engine::sys::random;
 use serde::{Deserialize, Serialize};
 use tokio::{task::JoinHandle, time};
 
-use super::{Entry, Error, Hold, Put, Revision, Runtime, link::Link, locked, random};
+use super::{Entry, Error, Hold, Put, Revision, Runtime, link::Link, locked};
 
 /// What is written. The name is no word of ours, so no reader is told of it as a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +62,7 @@ fn interval(lease: Duration) -> Duration {
 pub(super) async fn take(link: &Link, worker: &str) -> Result<(Beat, Revision), Error> {
     let (key, lease) = (key(worker), link.settings.lease);
     let until = Instant::now() + lease * 2;
-    let beat = Beat { version: 1, nonce: random(), beat: 1, gone: false };
+    let beat = Beat { version: 1, nonce: random::uuid(), beat: 1, gone: false };
     let value = bytes(&beat)?;
     let mut first = None;
     loop {
