@@ -109,5 +109,7 @@ pub(super) fn no_jetstream(settings: &Settings) -> Error {
 
 /// What the server says about a subject that it does not let us use.
 pub(super) fn of_violation(text: &str) -> Error {
-    Error::Denied(format!("{text}. Allow it for this user in the file of the NATS server (docs/fleet.md lists what each role needs)"))
+    Error::Denied(format!(
+        "{text}. Allow it for this user in the file of the NATS server (docs/fleet-server.md lists what each role needs)"
+    ))
 }

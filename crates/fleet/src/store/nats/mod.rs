@@ -1,4 +1,4 @@
-//! A NATS server as the store: for several machines. One bucket (a JetStream stream of keys) and one log for each fleet.
+//! A NATS server as the store: for several machines. One bucket (a stream of keys) and one log for each fleet.
 //!
 //! A value's revision is its number in the stream, so it grows over all keys and a writer that slept is refused by the server itself. Acknowledgements, which
 //! have no such fence, are not used. `link` asks the server, `watch` sees what changes, `name` keeps workers' names, `faults` says what went wrong.
