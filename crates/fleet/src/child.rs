@@ -154,11 +154,7 @@ impl Heard {
             Some("checking") => self.live = format!("checks {}", text("gate")),
             Some("ruled") => self.live = text("line"),
             Some("snapshot") => it.snapshot = Some(text("name")),
-            Some("over") => {
-                it.is_used_up = event.pointer("/outcome/trouble").is_some_and(|trouble| {
-                    trouble.get("limit").is_some() || trouble == "limit" || trouble.get("kind").is_some_and(|kind| kind == "limit")
-                })
-            }
+            Some("over") => it.is_used_up = event.pointer("/outcome/trouble/trouble").is_some_and(|trouble| trouble == "limit"),
             Some("rests") => it.until_ms = event.get("until_ms").and_then(Value::as_i64),
             Some("ended") => {
                 it.how = text("how");

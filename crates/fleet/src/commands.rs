@@ -18,7 +18,7 @@ use crate::{
     problem::{Problem, Result},
     records::{State, Wish},
     report,
-    run::{self, End, Ready, Request},
+    run::{self, Crew, End, Queue, Ready, Request},
     screen::{self, Around},
     settings::{Land, Place, Settings},
     store::Store,
@@ -42,6 +42,12 @@ struct Cli {
     /// Which fleet, by its list's name; without it the one that worked last
     #[arg(long, value_name = "NAME", global = true)]
     fleet: Option<String>,
+    /// A NATS server with the fleet's records, for several machines: nats://HOST:PORT; NATS_NKEY, NATS_CREDS and NATS_CA say how to get in
+    #[arg(long, value_name = "URL", global = true)]
+    queue: Option<String>,
+    /// After so many seconds of silence the jobs of a machine are taken by others; the same on all machines
+    #[arg(long, value_name = "SECONDS", global = true, default_value_t = 60, hide = true)]
+    lease: u64,
     #[command(subcommand)]
     what: Option<What>,
 }
@@ -49,6 +55,15 @@ struct Cli {
 #[derive(Subcommand)]
 enum What {
     Run(RunArgs),
+    /// Work on the jobs of a queue, on this machine, until it is told to end: SIGTERM finishes the iteration and gives the job back
+    Worker {
+        /// Agents at once
+        #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+        slots: u16,
+        /// Take jobs of this pool, too; may be given several times
+        #[arg(long, value_name = "POOL")]
+        pool: Vec<String>,
+    },
     /// Add a task in words
     Add {
         #[arg(required = true)]
@@ -137,6 +152,9 @@ struct RunArgs {
     /// Take jobs of this pool, too; may be given several times
     #[arg(long, value_name = "POOL")]
     pool: Vec<String>,
+    /// With --queue: the repository that all machines fetch from and push to
+    #[arg(long, value_name = "URL")]
+    remote: Option<String>,
     #[command(flatten)]
     sessions: Sessions,
 }
@@ -212,11 +230,13 @@ fn act(cli: Cli) -> Result<u8> {
     if changes && hosts::of_an_agent().is_some() {
         return Err(Problem::new("this is an agent's shell: only a person commands a fleet"));
     }
+    let queue = Queue::of(cli.queue.as_deref(), Duration::from_secs(cli.lease))?;
     match cli.what {
-        Some(What::Run(args)) => work(&around, args, cli.fleet),
-        Some(What::Add { task }) => add(&around, &task.join(" "), cli.fleet),
+        Some(What::Run(args)) => work(&around, args, cli.fleet, queue),
+        Some(What::Add { task }) => add(&around, &task.join(" "), cli.fleet, queue),
+        Some(What::Worker { slots, pool }) => help_out(&around, usize::from(slots), pool, cli.fleet.as_deref(), &queue),
         what => {
-            let (place, settings, store) = open(&around, cli.fleet.as_deref())?;
+            let (place, settings, store) = open(&around, cli.fleet.as_deref(), &queue)?;
             let mut board = Board::default();
             board.refresh(&*store)?;
             command(what, &place, &settings, &store, &mut board)
@@ -225,17 +245,39 @@ fn act(cli: Cli) -> Result<u8> {
 }
 
 /// The fleet that is meant.
-fn open(around: &std::path::Path, name: Option<&str>) -> Result<(Place, Settings, Arc<dyn Store>)> {
+fn open(around: &std::path::Path, name: Option<&str>, queue: &Queue) -> Result<(Place, Settings, Arc<dyn Store>)> {
+    let none = || Problem::new("there is no fleet in this repository: `ralph fleet run LIST` begins one");
+    if *queue != Queue::Dir {
+        let name = name.ok_or_else(|| Problem::new("with --queue say which fleet is meant: --fleet NAME"))?;
+        let place = queue.place(around, name)?;
+        let store = queue.open(&place, name)?;
+        let settings = Settings::read(&*store)?
+            .ok_or_else(|| Problem(format!("there is no fleet {name} on that server: `ralph fleet run LIST --queue …` begins one")))?;
+        return Ok((place, settings, store));
+    }
     let repository = run::repository(around)?;
     let place = match name {
         Some(name) => Some(Place::of(&repository, name)?).filter(|place| place.root().is_dir()),
         None => Place::all_of(&repository).into_iter().next(),
     };
-    let none = || Problem::new("there is no fleet in this repository: `ralph fleet run LIST` begins one");
     let place = place.ok_or_else(none)?;
     let store: Arc<dyn Store> = Arc::new(place.open()?);
     let settings = Settings::read(&*store)?.ok_or_else(none)?;
     Ok((place, settings, store))
+}
+
+/// A worker for a fleet that was begun elsewhere.
+fn help_out(around: &std::path::Path, workers: usize, pools: Vec<String>, name: Option<&str>, queue: &Queue) -> Result<u8> {
+    let (place, mut settings, store) = open(around, name, queue)?;
+    if !settings.repository.is_dir() {
+        // Another machine's folder: what is copied comes from where this worker was started.
+        settings.repository = run::repository(around).unwrap_or_else(|_| around.to_owned());
+    }
+    let fleet = Fleet::open(place, settings, store)?;
+    let mut shown = Shown::new(false);
+    anstream::println!("{workers} at work on {}; Ctrl-C or SIGTERM ends it after the iteration", fleet.settings.id);
+    run::work(&fleet, &Crew { workers, pools, lands: false }, &mut |board| shown.look(&fleet, board))?;
+    Ok(0)
 }
 
 fn command(what: Option<What>, place: &Place, settings: &Settings, store: &Arc<dyn Store>, board: &mut Board) -> Result<u8> {
@@ -281,7 +323,7 @@ fn command(what: Option<What>, place: &Place, settings: &Settings, store: &Arc<d
             people::review(&**store, id, card, Some(&why.join(" ")))?;
             format!("{name} goes back to its agent")
         }
-        Some(What::Run(_) | What::Add { .. }) => String::new(),
+        Some(What::Run(_) | What::Add { .. } | What::Worker { .. }) => String::new(),
     };
     if done.is_empty() { Ok(0) } else { say(&done) }
 }
@@ -296,9 +338,10 @@ fn say(text: &str) -> Result<u8> {
     Ok(0)
 }
 
-fn add(around: &std::path::Path, task: &str, fleet: Option<String>) -> Result<u8> {
-    let store = match open(around, fleet.as_deref()) {
+fn add(around: &std::path::Path, task: &str, fleet: Option<String>, queue: Queue) -> Result<u8> {
+    let store = match open(around, fleet.as_deref(), &queue) {
         Ok((_, _, store)) => store,
+        Err(problem) if queue != Queue::Dir => return Err(problem),
         // The first task of a repository: its fleet begins with it.
         Err(_) => {
             let request = Request { name: fleet, usd: 50.0, ..Request::default() };
@@ -309,7 +352,7 @@ fn add(around: &std::path::Path, task: &str, fleet: Option<String>) -> Result<u8
     say(&format!("{id} is added; `ralph fleet run` works on it"))
 }
 
-fn work(around: &std::path::Path, args: RunArgs, name: Option<String>) -> Result<u8> {
+fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Queue) -> Result<u8> {
     let request = Request {
         run: args.sessions.args(),
         list: args.list,
@@ -321,6 +364,8 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>) -> Result
         land: args.land,
         review: args.review,
         squash: args.squash,
+        queue,
+        remote: args.remote,
     };
     let Ready { fleet, added, told } = run::prepare(around, &request)?;
     for line in told {
@@ -328,8 +373,9 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>) -> Result
     }
     let money = if request.usd > 0.0 { format!("at most ${:.2}", request.usd) } else { "no limit on money".to_owned() };
     anstream::println!("{added} new jobs, {} workers, {money}; proven work lands on {}", args.workers, fleet.settings.target);
-    let mut shown = Shown::new();
-    let end = run::work(&fleet, usize::from(args.workers), &args.pool, &mut |board| shown.look(&fleet, board))?;
+    let mut shown = Shown::new(std::io::stdout().is_terminal());
+    let crew = Crew { workers: usize::from(args.workers), pools: args.pool, lands: true };
+    let end = run::work(&fleet, &crew, &mut |board| shown.look(&fleet, board))?;
     let mut board = Board::default();
     board.refresh(&*fleet.store)?;
     shown.look(&fleet, &board);
@@ -352,8 +398,8 @@ struct Shown {
 }
 
 impl Shown {
-    fn new() -> Self {
-        Shown { lines: 0, told: 0, in_place: std::io::stdout().is_terminal(), last: std::time::Instant::now() - Duration::from_secs(9) }
+    fn new(in_place: bool) -> Self {
+        Shown { lines: 0, told: 0, in_place, last: std::time::Instant::now() - Duration::from_secs(9) }
     }
 
     fn look(&mut self, fleet: &Fleet, board: &Board) {

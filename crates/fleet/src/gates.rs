@@ -20,11 +20,12 @@ pub struct OfProject {
 }
 
 pub fn of_project(project: &Project) -> Result<OfProject> {
-    let Some(read) = declared::config_of_runs(project) else {
+    let (Some(read), Some(for_runs)) = (declared::config(project), declared::config_of_runs(project)) else {
         return Ok(OfProject { gates: String::new(), left_out: Vec::new(), slots: Slots::default() });
     };
     let (settings, trust) = read.map_err(|finding| Problem(format!("{}: {}", config::FILE, finding.detail)))?;
-    if !trust.is_trusted() {
+    let acts = settings.fleet.setup.is_some() || !settings.fleet.copy.is_empty();
+    if !trust.is_trusted() || (acts && for_runs.is_ok_and(|(_, trust)| !trust.is_trusted())) {
         return Err(Problem(format!("{} is not trusted: look at it, then `ralph trust`", config::FILE)));
     }
     let text = std::fs::read_to_string(project.root().join(config::FILE)).map_err(Problem::when(config::FILE))?;
@@ -55,6 +56,18 @@ pub fn with_commands(gates: &str, commands: &[String]) -> Result<String> {
         if !known {
             list.push(Value::Table(Table::from_iter([("command".to_owned(), Value::String(command.clone()))])));
         }
+    }
+    Ok(table.to_string())
+}
+
+/// The same for an agent's work in its slot: everything must be committed, too, or it would not land.
+pub fn in_a_slot(gates: &str) -> Result<String> {
+    let mut table: Table = gates.parse().map_err(Problem::when("the fleet's gates"))?;
+    let Value::Array(list) = table.entry("gate").or_insert_with(|| Value::Array(Vec::new())) else {
+        return Err(Problem::new("the fleet's gates are no list"));
+    };
+    if !list.iter().any(|gate| gate.get("committed").is_some()) {
+        list.push(Value::Table(Table::from_iter([("committed".to_owned(), Value::Boolean(true))])));
     }
     Ok(table.to_string())
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use ralph_engine::sys::command::{Failure, Ran, Task};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     problem::{Problem, Result},
@@ -66,8 +67,8 @@ pub(crate) struct Git {
 }
 
 /// Who makes commits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Identity {
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
     pub name: String,
     pub email: String,
 }

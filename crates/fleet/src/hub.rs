@@ -1,12 +1,16 @@
 //! The fleet's own repository, without files: what comes from the person, from slots and back goes through it. Its refs:
 //!
 //! - `refs/person/heads/*`: the person's branches, as they were when they were last fetched;
-//! - `refs/ralph-fleet/<job>/<token>`: the work of one claim; its snapshot is beside it, under `snapshots`.
+//! - `refs/ralph-fleet/<job>/<token>`: the work of one claim;
+//! - `refs/ralph-fleet-snapshots/<job>/<token>`: its files that were not committed;
+//! - `refs/ralph-fleet-loops/<job>/<token>`: its loop, as a bundle.
+//!
+//! With several machines the last three travel through the remote that the person named.
 
 use std::path::Path;
 
 use crate::{
-    git::{self, Git, Identity},
+    git::{self, Git},
     problem::{Problem, Result},
     settings::{Place, Settings},
 };
@@ -14,7 +18,9 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) struct Hub {
     pub git: Git,
+    /// Where the person's branches are: their folder, or the remote of all machines.
     repository: String,
+    is_shared: bool,
     pub base: String,
     pub target: String,
 }
@@ -26,10 +32,16 @@ impl Hub {
         if !folder.join("HEAD").is_file() {
             git::init(&folder, true)?;
         }
-        let git = Git::at(&folder).by(&Identity::of(&settings.repository));
-        let repository =
-            settings.repository.to_str().ok_or_else(|| Problem::new("the repository's path is no text that git could be told"))?;
-        Ok(Hub { git, repository: repository.to_owned(), base: settings.base.clone(), target: settings.target.clone() })
+        let git = Git::at(&folder).by(&settings.identity);
+        let local = || {
+            settings
+                .repository
+                .to_str()
+                .map(str::to_owned)
+                .ok_or_else(|| Problem::new("the repository's path is no text that git could be told"))
+        };
+        let repository = settings.remote.clone().map_or_else(local, Ok)?;
+        Ok(Hub { git, repository, is_shared: settings.remote.is_some(), base: settings.base.clone(), target: settings.target.clone() })
     }
 
     /// Fetches the person's branches.
@@ -58,12 +70,50 @@ impl Hub {
         }
     }
 
-    /// Fetches a slot's commit and, if there is one, its snapshot.
-    pub(crate) fn fetch_slot(&self, slot: &Path, job: &str, token: u64) -> Result<Kept> {
+    /// Fetches a slot's commit.
+    pub(crate) fn fetch_slot(&self, slot: &Path, job: &str, token: u64) -> Result<String> {
         let from = slot.to_str().ok_or_else(|| Problem::new("the slot's path is no text that git could be told"))?;
-        self.git.run(&["fetch", "--quiet", "--no-tags", from, &format!("+HEAD:refs/ralph-fleet/{job}/{token}")])?;
-        let commit = self.git.word(&["rev-parse", &format!("refs/ralph-fleet/{job}/{token}")])?;
-        Ok(Kept { commit })
+        let to = format!("refs/ralph-fleet/{job}/{token}");
+        self.git.run(&["fetch", "--quiet", "--no-tags", from, &format!("+HEAD:{to}")])?;
+        self.git.word(&["rev-parse", &to])
+    }
+
+    /// Keeps a loop's bundle; the result names it.
+    pub(crate) fn keep_loop(&self, bytes: &[u8], job: &str, token: u64) -> Result<String> {
+        let blob = self.git.ran(&["hash-object", "-w", "--stdin"], bytes)?.text();
+        self.git.run(&["update-ref", &format!("refs/ralph-fleet-loops/{job}/{token}"), &blob])?;
+        Ok(blob)
+    }
+
+    pub(crate) fn blob(&self, name: &str) -> Result<Vec<u8>> {
+        Ok(self.git.run(&["cat-file", "blob", name])?.stdout)
+    }
+
+    /// Sends what is kept of a claim to the other machines. Nobody else writes under its token.
+    pub(crate) fn send_job(&self, job: &str, token: u64) -> Result<()> {
+        if !self.is_shared {
+            return Ok(());
+        }
+        let refs = self.git.word(&[
+            "for-each-ref",
+            "--format=+%(refname):%(refname)",
+            &format!("refs/ralph-fleet/{job}/{token}"),
+            &format!("refs/ralph-fleet-snapshots/{job}/{token}"),
+            &format!("refs/ralph-fleet-loops/{job}/{token}"),
+        ])?;
+        let mut args = vec!["push", "--quiet", "--no-verify", &self.repository];
+        args.extend(refs.lines());
+        self.git.run(&args)?;
+        Ok(())
+    }
+
+    /// Fetches what other machines kept of a job.
+    pub(crate) fn fetch_job(&self, job: &str) -> Result<()> {
+        if self.is_shared {
+            let all = ["", "-snapshots", "-loops"].map(|kind| format!("+refs/ralph-fleet{kind}/{job}/*:refs/ralph-fleet{kind}/{job}/*"));
+            self.git.run(&["fetch", "--quiet", "--no-tags", &self.repository, &all[0], &all[1], &all[2]])?;
+        }
+        Ok(())
     }
 
     /// Fetches a snapshot of a slot, by its ref there.
@@ -93,10 +143,4 @@ impl Hub {
         }
         Err(Problem(format!("{branch} cannot be pushed: {}", git::last_words(&ran))))
     }
-}
-
-/// What was kept of a slot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept {
-    pub commit: String,
 }

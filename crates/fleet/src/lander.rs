@@ -106,6 +106,7 @@ impl Lander<'_> {
         let Some(work) = held.job.commit.clone() else { return Ok(Outcome::SentBack { why: "there is no commit".to_owned() }) };
         for _ in 0..MOST_RACES {
             self.fleet.hub.fetch_person()?;
+            self.fleet.hub.fetch_job(&held.id)?;
             if let Some(commit) = self.landed_before(&held.id)? {
                 return Ok(Outcome::Landed { commit });
             }
@@ -145,7 +146,7 @@ impl Lander<'_> {
     fn landed_before(&self, id: &str) -> Result<Option<String>> {
         let hub = &self.fleet.hub;
         let Some(tip) = hub.target_tip()? else { return Ok(None) };
-        let wanted = format!("{}/{id}", self.fleet.place.id);
+        let wanted = format!("{}/{id}", self.fleet.settings.id);
         let log = hub.git.word(&[
             "log",
             "--first-parent",
@@ -199,7 +200,8 @@ impl Lander<'_> {
     fn mark_untracked(&self, spec: &Spec) -> Result<()> {
         let settings = &self.fleet.settings;
         let Some(list) = &settings.list else { return Ok(()) };
-        if self.fleet.hub.git.file(&self.fleet.hub.base_tip()?, list)?.is_some() {
+        let is_elsewhere = !settings.repository.join(list).is_file();
+        if is_elsewhere || self.fleet.hub.git.file(&self.fleet.hub.base_tip()?, list)?.is_some() {
             return Ok(());
         }
         let path = settings.repository.join(list);
@@ -229,7 +231,7 @@ impl Lander<'_> {
         let title = spec.task.lines().next().unwrap_or_default();
         let subject = spec.item.as_ref().map_or_else(|| title.to_owned(), |item| format!("{item}: {title}"));
         let subject: String = subject.chars().filter(|c| !c.is_control()).take(100).collect();
-        let message = format!("{subject}\n\n{TRAILER}: {}/{}\n", self.fleet.place.id, held.id);
+        let message = format!("{subject}\n\n{TRAILER}: {}/{}\n", self.fleet.settings.id, held.id);
         let mut args = vec!["commit-tree", tree, "-p", target];
         if !self.fleet.settings.squash {
             args.extend(["-p", work]);
@@ -256,7 +258,7 @@ impl Lander<'_> {
 
     /// Runs the gates once; the result says what fails.
     fn gate(&self, file: &std::path::Path) -> Result<Option<String>> {
-        let args = ["gate", "--json", "--gates", &file.display().to_string()].map(Into::into).to_vec();
+        let args = ["gate", "--json", "--cached", "--gates", &file.display().to_string()].map(Into::into).to_vec();
         let task = Task {
             program: child::ralph()?.into(),
             args,

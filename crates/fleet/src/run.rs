@@ -12,7 +12,7 @@ use std::{
 
 use ralph_engine::{
     store::project::Project,
-    sys::{files, random, signals},
+    sys::{env, files, random, signals},
 };
 
 use crate::{
@@ -20,13 +20,13 @@ use crate::{
     change,
     fleet::Fleet,
     gates,
-    git::Git,
+    git::{Git, Identity},
     lander::Lander,
     problem::{Problem, Result},
     records::{LEDGER, Ledger, State, VERSION},
     settings::{Land, Place, Settings, word},
     slot::Slot,
-    store::Store,
+    store::{Store, nats},
     tasks,
     worker::Worker,
 };
@@ -45,6 +45,45 @@ pub struct Request {
     pub land: Land,
     pub review: bool,
     pub squash: bool,
+    pub queue: Queue,
+    pub remote: Option<String>,
+}
+
+/// Where the records are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Queue {
+    /// In a folder of this machine.
+    #[default]
+    Dir,
+    /// On a NATS server, with this lease.
+    Nats(String, Duration),
+}
+
+impl Queue {
+    pub fn of(url: Option<&str>, lease: Duration) -> Result<Self> {
+        match url {
+            None => Ok(Queue::Dir),
+            Some(url) if url.starts_with("nats://") || url.starts_with("tls://") => Ok(Queue::Nats(url.to_owned(), lease)),
+            Some(url) => Err(Problem(format!("{url} is no queue: give nats://HOST:PORT or tls://HOST:PORT"))),
+        }
+    }
+
+    pub fn place(&self, repository: &Path, name: &str) -> Result<Place> {
+        match self {
+            Queue::Dir => Place::of(repository, name),
+            Queue::Nats(url, _) => Place::of_queue(url, name),
+        }
+    }
+
+    pub fn open(&self, place: &Place, name: &str) -> Result<Arc<dyn Store>> {
+        Ok(match self {
+            Queue::Dir => Arc::new(place.open()?),
+            Queue::Nats(url, lease) => {
+                let access = nats::Access::from_env(env::of_nats);
+                Arc::new(nats::Nats::open(nats::Settings { access, lease: *lease, ..nats::Settings::new(url, &word(name)) })?)
+            }
+        })
+    }
 }
 
 /// A fleet that is ready to work, and what a person should know before.
@@ -76,12 +115,20 @@ pub fn prepare(around: &Path, request: &Request) -> Result<Ready> {
     }
     let list = request.list.as_ref().map(|list| relative(&repository, around, list)).transpose()?;
     let name = request.name.clone().unwrap_or_else(|| list.as_deref().map_or_else(|| "tasks".to_owned(), stem));
-    let place = Place::of(&repository, &name)?;
+    let place = request.queue.place(&repository, &name)?;
+    if request.queue != Queue::Dir && request.remote.is_none() {
+        return Err(Problem::new(
+            "with --queue the machines need a repository that all of them can fetch from and push to: say which with --remote",
+        ));
+    }
     let project = Project::at(&repository);
     let of_project = gates::of_project(&project)?;
     let all = gates::with_commands(&of_project.gates, &request.verify)?;
     let settings = Settings {
         version: VERSION,
+        id: place.id.clone(),
+        identity: Identity::of(&repository),
+        remote: request.remote.clone(),
         target: request.target.clone().unwrap_or_else(|| format!("ralph/{}", word(&name))),
         repository,
         list,
@@ -97,10 +144,10 @@ pub fn prepare(around: &Path, request: &Request) -> Result<Ready> {
     if settings.target == settings.base {
         return Err(Problem(format!("{} is your own branch: work lands on another one", settings.base)));
     }
-    begin(place, settings, request, &of_project.left_out)
+    begin(place, settings, request, &name, &of_project.left_out)
 }
 
-fn begin(place: Place, settings: Settings, request: &Request, left_out: &[String]) -> Result<Ready> {
+fn begin(place: Place, settings: Settings, request: &Request, name: &str, left_out: &[String]) -> Result<Ready> {
     let mut told: Vec<String> = left_out.iter().map(|gate| format!("the gate {gate} is not for single jobs, and is left out")).collect();
     if gates::count(&settings.gates) == 0 {
         told.push("there is no gate: nothing proves the work but the agents' word. Add --verify \"…\", or gates in ralph.toml".to_owned());
@@ -113,7 +160,7 @@ fn begin(place: Place, settings: Settings, request: &Request, left_out: &[String
         }
         None => Vec::new(),
     };
-    let store: Arc<dyn Store> = Arc::new(place.open()?);
+    let store = request.queue.open(&place, name)?;
     settings.write(&*store)?;
     let limit_micros = (request.usd.max(0.0) * 1e6).round() as u64;
     change::shared::<Ledger>(&*store, LEDGER, |ledger| Some(Ledger { version: VERSION, limit_micros, ..ledger }))?;
@@ -148,34 +195,45 @@ pub enum End {
     Interrupted,
 }
 
+/// Who works in this process.
+#[derive(Debug, Clone)]
+pub struct Crew {
+    pub workers: usize,
+    pub pools: Vec<String>,
+    /// It lands, too, and ends when nothing is left to do. Otherwise it works until it is told to end.
+    pub lands: bool,
+}
+
 /// Works until there is nothing left to do. `look` is called again and again, with what is known.
-pub fn work(fleet: &Fleet, workers: usize, pools: &[String], look: &mut dyn FnMut(&Board)) -> Result<End> {
+pub fn work(fleet: &Fleet, crew: &Crew, look: &mut dyn FnMut(&Board)) -> Result<End> {
     let over = AtomicBool::new(false);
     let is_over = || over.load(Ordering::Relaxed);
     let mut holds = Vec::new();
+    let own = random::uuid();
     let mut named = |kind: &str| -> Result<String> {
-        // Not by the process id: another machine has the same ones.
-        let name = format!("{kind}-{}", &random::uuid()[..8]);
+        let name = format!("{kind}-{}", &own[..8]);
         holds.push(fleet.store.hold(&name)?);
         Ok(name)
     };
-    let names: Vec<String> = (1..=workers).map(|n| named(&format!("w{n}"))).collect::<Result<_>>()?;
+    let names: Vec<String> = (1..=crew.workers).map(|n| named(&format!("w{n}"))).collect::<Result<_>>()?;
     let of_lander = named("lander")?;
     thread::scope(|scope| {
         for (name, n) in names.into_iter().zip(1..) {
-            let (slot, pools) = (Slot::new(&fleet.place, &fleet.settings, n, &n.to_string()), pools.to_vec());
+            let (slot, pools) = (Slot::new(&fleet.place, &fleet.settings, n, &n.to_string()), crew.pools.clone());
             scope.spawn(move || Worker { fleet, name, slot, pools, board: Board::default() }.work(&is_over));
         }
-        let slot = Slot::new(&fleet.place, &fleet.settings, 0, "lander");
-        scope.spawn(move || Lander { fleet, name: of_lander, slot, board: Board::default(), trouble: None }.work(&is_over));
-        let ended = watch(fleet, look);
+        if crew.lands {
+            let slot = Slot::new(&fleet.place, &fleet.settings, 0, "lander");
+            scope.spawn(move || Lander { fleet, name: of_lander, slot, board: Board::default(), trouble: None }.work(&is_over));
+        }
+        let ended = watch(fleet, crew.lands, look);
         over.store(true, Ordering::Relaxed);
         ended
     })
 }
 
 /// Looks on until there is nothing left to do.
-fn watch(fleet: &Fleet, look: &mut dyn FnMut(&Board)) -> Result<End> {
+fn watch(fleet: &Fleet, ends: bool, look: &mut dyn FnMut(&Board)) -> Result<End> {
     let told = signals::Told::listen();
     let mut board = Board::default();
     loop {
@@ -186,7 +244,7 @@ fn watch(fleet: &Fleet, look: &mut dyn FnMut(&Board)) -> Result<End> {
             fleet.drains.store(true, Ordering::Relaxed);
             return Ok(End::Interrupted);
         }
-        if let Some(end) = end_of(fleet, &board) {
+        if let Some(end) = end_of(fleet, &board).filter(|_| ends) {
             return Ok(end);
         }
         thread::sleep(Duration::from_millis(100));

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
+    git::Identity,
     problem::{Problem, Result},
     records::{self, FLEET, Found, VERSION},
     store::{Put, Store, dir::Dir},
@@ -19,6 +20,14 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     pub version: u32,
+    /// The fleet's name in commits: the same on all machines.
+    pub id: String,
+    /// Where all machines fetch from and push to, as git names it. `None`: the repository itself, on this machine alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
+    /// Who makes its commits.
+    #[serde(default)]
+    pub identity: Identity,
     /// The person's repository: its top folder.
     pub repository: PathBuf,
     /// The list, relative to it. `None`: tasks are added by hand.
@@ -90,6 +99,11 @@ impl Place {
     pub fn of(repository: &Path, name: &str) -> Result<Self> {
         let hash = digest::short(repository.as_os_str().as_encoded_bytes());
         Place::called(&format!("{}-{}", word(name), &hash[..8]))
+    }
+
+    /// The place of a fleet whose queue is elsewhere.
+    pub fn of_queue(url: &str, name: &str) -> Result<Self> {
+        Place::called(&format!("{}-at-{}", word(name), &digest::short(url.as_bytes())[..8]))
     }
 
     fn called(id: &str) -> Result<Self> {

@@ -39,7 +39,7 @@ impl Slot {
             temp: place.temp(name),
             name: name.to_owned(),
             number,
-            identity: Identity::of(&settings.repository),
+            identity: settings.identity.clone(),
             settings: settings.clone(),
         }
     }

@@ -1,7 +1,7 @@
 //! A worker: takes one job at a time, works on it in its slot iteration by iteration, and writes down where it stands after each.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::Cell,
     fs,
     path::PathBuf,
     thread,
@@ -13,6 +13,7 @@ use ralph_engine::sys::{clock, signals};
 
 use crate::{
     board::Board,
+    change,
     child::{self, Iteration},
     fleet::{Fleet, Held},
     gates,
@@ -168,16 +169,19 @@ impl Worker<'_> {
     fn prepare(&self, held: &Held, spec: &Spec) -> Result<()> {
         let hub = &self.fleet.hub;
         hub.fetch_person()?;
+        hub.fetch_job(&held.id)?;
         let commit = held.job.commit.clone().map_or_else(|| hub.start(), Ok)?;
         self.slot.check_out(hub, &commit, &format!("ralph/{}", held.id))?;
         let folder = self.fleet.place.job(&held.id)?;
-        let gates = gates::with_commands(&self.fleet.settings.gates, &spec.verify)?;
+        let gates = gates::in_a_slot(&gates::with_commands(&self.fleet.settings.gates, &spec.verify)?)?;
         settings::write(&folder.join("gates.toml"), gates.as_bytes())?;
         if let Some(snapshot) = held.job.rest.get("snapshot").and_then(|value| value.as_str()) {
             self.restore(snapshot)?;
         }
         if let (Some(bundle), None) = (&held.job.bundle, &held.job.back) {
-            self.ralph(&["bundle", "import", "--replace", "--trust", &folder.join(bundle).display().to_string()])?;
+            let file = folder.join("loop.bundle");
+            settings::write(&file, &hub.blob(bundle)?)?;
+            self.ralph(&["bundle", "import", "--replace", "--trust", &file.display().to_string()])?;
         }
         self.slot.set_up()?;
         let mut prompt = prompt(spec);
@@ -241,15 +245,12 @@ impl Worker<'_> {
     }
 
     /// One iteration, and whether the job was lost meanwhile.
-    fn iteration(&self, held: &mut Held, spec: &Spec, reserved: u64) -> Result<(Iteration, bool)> {
+    fn iteration(&self, held: &Held, spec: &Spec, reserved: u64) -> Result<(Iteration, bool)> {
         let folder = self.fleet.place.job(&held.id)?;
         let args = self.args(held, spec, &folder, reserved);
         let live = folder.join("live");
         let looked = Cell::new(Instant::now());
-        let renewed = Cell::new(Instant::now());
         let (lost, cancelled) = (Cell::new(false), Cell::new(false));
-        let every = self.fleet.store.renew_every();
-        let state = RefCell::new(held);
         let iteration = child::Run {
             slot: &self.slot,
             args,
@@ -258,16 +259,10 @@ impl Worker<'_> {
                 let _ = settings::write(&live, words.as_bytes());
             },
             cancelled: &|| {
-                if every.is_some_and(|every| renewed.get().elapsed() >= every) {
-                    renewed.set(Instant::now());
-                    let mut held = state.borrow_mut();
-                    let job = held.job.clone();
-                    // A store that cannot be asked now is asked again: its next answer decides.
-                    lost.set(lost.get() || self.fleet.write(&mut held, job).is_ok_and(|written| !written));
-                }
                 if looked.get().elapsed() >= LOOK_EVERY {
                     looked.set(Instant::now());
-                    let held = state.borrow();
+                    // A store that cannot be asked now is asked again: the next write decides.
+                    lost.set(lost.get() || change::is_mine(&*self.fleet.store, &held.id, &held.claim).is_ok_and(|mine| !mine));
                     let want = self.want(&held.id).unwrap_or_default();
                     cancelled.set(cancelled.get() || want.wish == Wish::Cancel || want.release == Some(held.claim.token));
                 }
@@ -310,7 +305,7 @@ impl Worker<'_> {
     fn bring(&self, held: &mut Held, iteration: &Iteration, told: usize, cost: u64) -> Result<Brought> {
         let (hub, token) = (&self.fleet.hub, held.claim.token);
         self.slot.git()?;
-        let kept = hub.fetch_slot(&self.slot.folder, &held.id, token)?;
+        let commit = hub.fetch_slot(&self.slot.folder, &held.id, token)?;
         let is_dirty = !self.slot.uncommitted()?.is_empty();
         let snapshot = iteration
             .snapshot
@@ -321,13 +316,15 @@ impl Worker<'_> {
             Some(commit) => held.job.rest.insert("snapshot".to_owned(), commit.into()),
             None => held.job.rest.remove("snapshot"),
         };
-        let bundle = format!("{token}-{}.bundle", held.job.iterations + 1);
-        let path: PathBuf = self.fleet.place.job(&held.id)?.join(&bundle);
-        self.ralph(&["bundle", "export", &path.display().to_string()])?;
+        let file: PathBuf = self.fleet.place.job(&held.id)?.join("loop.bundle");
+        self.ralph(&["bundle", "export", &file.display().to_string()])?;
+        let bytes = fs::read(&file).map_err(Problem::when(file.display()))?;
+        let bundle = hub.keep_loop(&bytes, &held.id, token)?;
+        hub.send_job(&held.id, token)?;
         let before = held.job.rest.get("loop_tokens").and_then(serde_json::Value::as_u64).filter(|_| held.job.back.is_none()).unwrap_or(0);
         let tokens = iteration.total_tokens.saturating_sub(before);
         held.job.rest.insert("loop_tokens".to_owned(), iteration.total_tokens.into());
-        Ok(Brought { commit: Some(kept.commit), bundle: Some(bundle), usd_micros: cost, tokens, notes_told: told })
+        Ok(Brought { commit: Some(commit), bundle: Some(bundle), usd_micros: cost, tokens, notes_told: told })
     }
 
     /// What an iteration's ending means for its job. `None`: it goes on.
@@ -356,7 +353,7 @@ impl Worker<'_> {
 
     /// A quota that one job found used up is used up for all.
     fn park_account(&self, spec: &Spec, until: Millis) -> Result<()> {
-        crate::change::shared::<Account>(&*self.fleet.store, &key(ACCOUNT, &self.account_of(spec)), |account| {
+        change::shared::<Account>(&*self.fleet.store, &key(ACCOUNT, &self.account_of(spec)), |account| {
             Some(Account { version: VERSION, until: Some(until), ..account })
         })?;
         Ok(())

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, io};
 
 use ralph_core::{
-    config::{self, Notify, Running, worktree_commands},
+    config::{self, Fleet, Notify, Running, worktree_commands},
     gate::{
         Check, Command, Gate, Merge, Run,
         list::{Item, List},
@@ -245,6 +245,7 @@ fn settings(project: &Project) -> Option<Result<Source, Broken>> {
         let commands = of_gates
             .chain(merges.then(merge))
             .chain(of_runs(&config.run, config.notify))
+            .chain(of_fleets(config.fleet))
             .chain(config.verify.into_iter().flat_map(|verify| Named::of_subagents(verify.commands)))
             .collect();
         Ok(Source::of_content(project, config::FILE, Role::Settings, bytes, commands))
@@ -266,6 +267,14 @@ fn of_runs(run: &Running, notify: Notify) -> impl Iterator<Item = Named> {
     let webhook = notify.webhook.map(|address| ("notify", argv(&["curl", "--data", "NEWS", &address])));
     let command = notify.command.map(|line| ("notify", Run::Shell(line)));
     [mode, prices, command, webhook].into_iter().flatten().map(|(name, run)| Named::new(name, run, Purpose::Runs))
+}
+
+/// What `[fleet]` has done in each job's folder.
+fn of_fleets(fleet: Fleet) -> impl Iterator<Item = Named> {
+    let copied: Vec<&str> = ["cp"].into_iter().chain(fleet.copy.iter().map(String::as_str)).collect();
+    let copy = (!fleet.copy.is_empty()).then(|| ("copy", argv(&copied)));
+    let setup = fleet.setup.map(|line| ("setup", Run::Shell(line)));
+    [copy, setup].into_iter().flatten().map(|(name, run)| Named::new(name, run, Purpose::Runs))
 }
 
 fn argv(words: &[&str]) -> Run {

@@ -125,6 +125,11 @@ pub fn cache_dir() -> Option<PathBuf> {
     Some(base.filter(|dir| dir.is_absolute())?.join("ralph"))
 }
 
+/// What the environment says about a NATS server: `NATS_NKEY` and the like.
+pub fn of_nats(name: &str) -> Option<OsString> {
+    name.starts_with("NATS_").then(|| os(name)).flatten()
+}
+
 /// The user's browsers, the preferred one first.
 pub(crate) fn browsers() -> Vec<String> {
     let named = os("BROWSER").unwrap_or_default();

@@ -85,6 +85,17 @@ pub fn is_root() -> bool {
     false
 }
 
+/// Runs another program in place of this one, with the same terminal and environment. Where a system cannot do that, its exit code comes back.
+#[expect(clippy::disallowed_methods, reason = "the one place that hands over to another program")]
+pub fn run_instead(program: &Path, args: impl Iterator<Item = std::ffi::OsString>) -> io::Result<u8> {
+    let mut command = Command::new(program);
+    command.args(args);
+    #[cfg(unix)]
+    return Err(std::os::unix::process::CommandExt::exec(&mut command));
+    #[cfg(not(unix))]
+    Ok(command.status()?.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
 /// Runs this program in `folder` with `input` and `vars`, and nothing of this process's own environment.
 #[expect(clippy::disallowed_methods, reason = "the one place that runs this program again")]
 pub fn run_self(args: &[&str], folder: &Path, vars: &[(&str, &OsStr)], input: &[u8]) -> io::Result<Output> {

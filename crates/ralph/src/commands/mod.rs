@@ -8,6 +8,7 @@ mod diff;
 mod doctor;
 mod explain;
 mod first_page;
+mod fleet;
 mod gate;
 mod init;
 mod item;
@@ -112,6 +113,7 @@ enum Command {
     Phase(phase::Args),
     Trust(trust::Args),
     Bundle(bundle::Args),
+    Fleet(fleet::Args),
     #[command(hide = true)]
     Notify(notify::Args),
     #[command(hide = true)]
@@ -247,6 +249,7 @@ pub(crate) fn run() -> u8 {
         Command::Phase(args) => phase::run(project, &args),
         Command::Trust(args) => trust::run(project, &args),
         Command::Bundle(args) => bundle::run(project, &args),
+        Command::Fleet(args) => fleet::run(args, cli.directory.as_deref()),
         Command::Notify(args) => notify::run(project, &args),
         Command::Plugin(args) => plugin::run(&args),
         Command::Demo(args) => demo::run(&args),
