@@ -72,6 +72,7 @@ impl Worker<'_> {
     /// Takes a job and works on it. `false`: there is none.
     fn step(&mut self) -> Result<bool> {
         self.board.refresh(&*self.fleet.store)?;
+        self.fleet.give_back_forgotten(&self.name, &self.board)?;
         let now = clock::now();
         for (id, card) in self.board.open() {
             self.fleet.wished(id, card, now)?;

@@ -227,10 +227,6 @@ impl Store for Dir {
             Err(e) => Err(told(&e, "read", &path)),
         }
     }
-
-    fn renew_every(&self) -> Option<Duration> {
-        None
-    }
 }
 
 fn append_to(path: &Path, line: &str) -> Result<(), Error> {

@@ -13,7 +13,6 @@ mod watch;
 use std::{
     future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use async_nats::jetstream::consumer::DeliverPolicy;
@@ -136,10 +135,6 @@ impl Store for Nats {
 
     fn is_gone(&self, holder: Holder<'_>) -> Result<bool, Error> {
         self.ask(name::is_gone(&self.link, holder.worker))
-    }
-
-    fn renew_every(&self) -> Option<Duration> {
-        Some(self.link.settings.lease / 4)
     }
 }
 
