@@ -20,18 +20,28 @@ pub enum Changed<T> {
 /// How often a change is computed anew because another writer was first.
 const MOST_RACES: usize = 1000;
 
+/// How often a write is tried that has no answer.
+const MOST_TRIES: usize = 3;
+
 /// Writes a value, and finds out what became of it.
 pub fn put(store: &dyn Store, key: &str, value: &[u8], revision: Revision) -> Result<Put, Error> {
-    match store.put_if(key, value, revision) {
-        Err(Error::Unreachable(why)) => match store.get(key)? {
+    let mut no_answer = None;
+    for _ in 0..MOST_TRIES {
+        match store.put_if(key, value, revision) {
+            Err(Error::Unreachable(why)) => no_answer = Some(why),
+            // A try before this one may have come late.
+            Ok(Put::Lost) if no_answer.is_some() => {}
+            answer => return answer,
+        }
+        match store.get(key)? {
             // Ours, or a later one. A later one says nothing of ours, but then ours no longer counts either way.
-            Some(entry) if entry.value == value => Ok(Put::Stored(entry.revision)),
-            Some(entry) if entry.revision > revision => Ok(Put::Lost),
-            None if revision > 0 => Err(Error::Broken(format!("{key} is gone"))),
-            _ => Err(Error::Unreachable(why)),
-        },
-        answer => answer,
+            Some(entry) if entry.value == value => return Ok(Put::Stored(entry.revision)),
+            Some(entry) if entry.revision > revision => return Ok(Put::Lost),
+            None if revision > 0 => return Err(Error::Broken(format!("{key} is gone"))),
+            _ => {}
+        }
     }
+    Err(Error::Unreachable(no_answer.unwrap_or_default()))
 }
 
 /// Changes a record that many write, until it is written or `change` says no.

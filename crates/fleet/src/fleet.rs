@@ -14,7 +14,7 @@ use ralph_engine::sys::{clock, random, signals};
 use serde_json::json;
 
 use crate::{
-    board::Card,
+    board::{Board, Card},
     change::{self, Changed},
     hub::Hub,
     machine::{Claim, Outcome},
@@ -122,6 +122,17 @@ impl Fleet {
         }
     }
 
+    /// Gives back what the board says is this worker's although it has nothing: the answer to a write was lost, and nobody else would take it.
+    pub fn give_back_forgotten(&self, worker: &str, board: &Board) -> Result<()> {
+        let is_its = |job: &Job| job.is_held() && job.worker.as_deref() == Some(worker);
+        for (id, card) in board.open().filter(|(_, card)| is_its(&card.job)) {
+            let claim = Claim { worker: worker.to_owned(), token: card.job.token };
+            let mut held = Held { id: id.to_owned(), claim, job: card.job.clone(), revision: card.revision };
+            self.end(&mut held, Outcome::GivenBack { why: "its worker lost sight of the queue".to_owned() })?;
+        }
+        Ok(())
+    }
+
     /// Writes a job that nobody has, after a person's wish.
     pub fn wished(&self, id: &str, card: &Card, now: Millis) -> Result<()> {
         if let Some(job) = card.job.wished(&card.want, now) {
@@ -152,7 +163,9 @@ impl Fleet {
     pub fn settle(&self, held: &Held, cost: u64) -> Result<()> {
         let token = held.claim.token;
         self.patiently(|| {
-            change::shared::<Ledger>(&*self.store, LEDGER, |ledger| Some(Ledger { version: VERSION, ..ledger }.settle(&held.id, token, cost)))?;
+            change::shared::<Ledger>(&*self.store, LEDGER, |ledger| {
+                Some(Ledger { version: VERSION, ..ledger }.settle(&held.id, token, cost))
+            })?;
             Ok(())
         })
     }

@@ -79,6 +79,7 @@ impl Lander<'_> {
 
     fn step(&mut self) -> Result<bool> {
         self.board.refresh(&*self.fleet.store)?;
+        self.fleet.give_back_forgotten(&self.name, &self.board)?;
         if self.fleet.settings.land == Land::None {
             return Ok(false);
         }

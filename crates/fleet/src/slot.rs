@@ -122,7 +122,9 @@ impl Slot {
                 let said = if ran.stderr.trim().is_empty() { ran.text() } else { ran.stderr.trim().to_owned() };
                 Err(Problem::new(format!("[fleet] setup, `{line}`, fails: {}", said.lines().last().unwrap_or("it says nothing"))))
             }
-            Err(_) => Err(Problem::new(format!("[fleet] setup, `{line}`, cannot be run, or took longer than {} minutes", SETUP.as_secs() / 60))),
+            Err(_) => {
+                Err(Problem::new(format!("[fleet] setup, `{line}`, cannot be run, or took longer than {} minutes", SETUP.as_secs() / 60)))
+            }
         }
     }
 

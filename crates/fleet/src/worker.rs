@@ -71,6 +71,7 @@ impl Worker<'_> {
     /// Takes a job and works on it. `false`: there is none.
     fn step(&mut self) -> Result<bool> {
         self.board.refresh(&*self.fleet.store)?;
+        self.fleet.give_back_forgotten(&self.name, &self.board)?;
         let now = clock::now();
         for (id, card) in self.board.open() {
             self.fleet.wished(id, card, now)?;
@@ -342,7 +343,9 @@ impl Worker<'_> {
                 }
                 Some(Outcome::Parked { until, why })
             }
-            "interrupted" | "paused" | "cancelled" | "" if self.fleet.want(Some(&spec.id))?.wish == Wish::Cancel => Some(Outcome::Cancelled),
+            "interrupted" | "paused" | "cancelled" | "" if self.fleet.want(Some(&spec.id))?.wish == Wish::Cancel => {
+                Some(Outcome::Cancelled)
+            }
             "interrupted" | "paused" | "" if signals::asked_to_end() || self.fleet.drains() => {
                 Some(Outcome::GivenBack { why: "its worker ended".to_owned() })
             }

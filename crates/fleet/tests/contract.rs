@@ -30,12 +30,14 @@ struct Driver {
 
 type Open = Box<dyn Fn() -> Arc<dyn Store> + Send + Sync>;
 
+#[expect(clippy::unnecessary_wraps, reason = "all drivers are opened in one way")]
 fn dir() -> Result<Driver, Skip> {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_owned();
     Ok(Driver { open: Box::new(move || Arc::new(Dir::open(&root).unwrap())), _kept: Box::new(folder) })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "all drivers are opened in one way")]
 fn memory() -> Result<Driver, Skip> {
     let store: Arc<Memory> = Arc::default();
     Ok(Driver { open: Box::new(move || Arc::clone(&store) as Arc<dyn Store>), _kept: Box::new(()) })

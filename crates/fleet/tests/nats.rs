@@ -35,7 +35,7 @@ macro_rules! or_skip {
 }
 
 fn settings(url: &str) -> Settings {
-    Settings { lease: Duration::from_secs(2), ..Settings::new(url, "test") }
+    Settings { lease: Duration::from_secs(2), patience: Duration::from_secs(1), ..Settings::new(url, "test") }
 }
 
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -157,44 +157,51 @@ fn f1_a_line_can_be_encrypted_and_both_ends_known() {
     assert!(error.to_string().contains("none.pem") || error.to_string().contains("NATS_CA"), "{error:?}");
 }
 
-/// The users of `docs/fleet.md`: people, workers, screens.
-const ROLES: &str = r#"
-READ = ["$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.GET.KV_ralph-test", "$JS.API.CONSUMER.CREATE.KV_ralph-test", "$JS.API.CONSUMER.CREATE.ralph-log-test", "$JS.FC.>"]
-authorization { users: [
-  { user: admin, password: "x/@y" }
-  { user: person, password: x, permissions: { publish: ["$KV.ralph-test.spec.>", "$KV.ralph-test.want", "$KV.ralph-test.want.>", $READ], subscribe: "_INBOX.>" } }
-  { user: screen, password: x, permissions: { publish: $READ, subscribe: "_INBOX.>" } }
-  { user: blind, password: x, permissions: { publish: ["$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.GET.KV_ralph-test"], subscribe: "_INBOX.>" } }
-  { user: deaf, password: x, permissions: { publish: ">", subscribe: "nothing" } }
-] }
-"#;
+/// The server's file that `docs/fleet-server.md` shows, with real keys, without TLS, and with users who lack something.
+fn documented(keys: &[(&str, &str)]) -> String {
+    let page = include_str!("../../../docs/fleet-server.md");
+    let file = page.split("```conf\n").nth(1).unwrap().split("```").next().unwrap();
+    let mut file: String = file.lines().filter(|line| !line.starts_with("tls ")).map(|line| format!("{line}\n")).collect();
+    for (role, key) in keys {
+        file = file.replace(&format!("nkey: {role},"), &format!("nkey: {key},"));
+    }
+    let blind = r#"{ user: blind, password: "x/@y", permissions: { publish: ["$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.GET.*"], subscribe: "_INBOX.>" } }"#;
+    let deaf = r#"{ user: deaf, password: x, permissions: { publish: ">", subscribe: "nothing" } }"#;
+    file.replace("/var/lib/nats", "store").replace("users: [", &format!("users: [\n  {blind}\n  {deaf}"))
+}
 
 #[test]
 fn f1_what_is_not_allowed_is_told_with_the_servers_words() {
-    // A variable of the server's file cannot be part of a list: it is put in here.
-    let read = ROLES.lines().find_map(|line| line.strip_prefix("READ = [")).unwrap().trim_end_matches(']');
-    let config = ROLES.replace("publish: $READ", &format!("publish: [{read}]")).replace("$READ", read);
-    let config: String = config.lines().filter(|line| !line.starts_with("READ")).map(|line| format!("{line}\n")).collect();
-    let server = or_skip!(NatsServer::start(NatsVersion::Newest, &config));
-    let open = |user: &str| Nats::open(settings(&server.url().replace("//", &format!("//{user}@"))));
-    let admin = open("admin:x%2F%40y").unwrap();
-    let (person, screen) = (open("person:x").unwrap(), open("screen:x").unwrap());
-    let started = Instant::now();
-    person.put_if("spec.a", b"1", 0).unwrap();
-    person.put_if("want", b"1", 0).unwrap();
-    let error = person.put_if("job.a", b"1", 0).unwrap_err();
-    assert!(matches!(&error, Error::Denied(text) if text.contains("$KV.ralph-test.job.a") && text.contains("docs/fleet.md")), "{error:?}");
-    let error = screen.put_if("want", b"2", 1).unwrap_err();
-    assert!(matches!(error, Error::Denied(_)), "{error:?}");
-    // Both may look.
-    admin.append("events", "it began").unwrap();
-    for store in [&person, &screen] {
-        assert_eq!(store.list("").unwrap().len(), 2);
+    let folder = tempfile::tempdir().unwrap();
+    let keys = ["PERSON", "WORKER", "SCREEN"].map(|role| (role, nkey(folder.path(), role)));
+    let public: Vec<(&str, &str)> = keys.iter().map(|(role, (_, public))| (*role, public.as_str())).collect();
+    let server = or_skip!(NatsServer::start_with(NatsVersion::Newest, |_| documented(&public)));
+    let named = |settings: Settings| Settings { fleet: "night".to_owned(), ..settings };
+    let [person, worker, screen] = keys.map(|(_, (path, _))| Nats::open(named(with_nkey(&server, &path))).unwrap());
+    for key in ["fleet", "ledger", "spec.a", "want", "want.a"] {
+        person.put_if(key, b"1", 0).unwrap();
+    }
+    let hold = worker.hold("w-1").unwrap();
+    for key in ["job.a", "account.claude"] {
+        worker.put_if(key, b"1", 0).unwrap();
+    }
+    worker.append("events", "it began").unwrap();
+    for (store, key) in [(&person, "job.b"), (&worker, "spec.b"), (&worker, "want"), (&screen, "want"), (&screen, "job.b")] {
+        let error = store.put_if(key, b"2", 0).unwrap_err();
+        let subject = format!("$KV.ralph-night.{key}");
+        assert!(matches!(&error, Error::Denied(text) if text.contains(&subject) && text.contains("docs/fleet-server.md")), "{error:?}");
+    }
+    assert!(matches!(screen.append("events", "forged"), Err(Error::Denied(_))));
+    // All may look.
+    for store in [&person, &worker, &screen] {
+        assert_eq!(store.list("").unwrap().len(), 7);
         assert_eq!(store.get("spec.a").unwrap().unwrap().value, b"1");
         assert_eq!(store.read_log("events").unwrap(), ["it began"]);
+        assert!(!store.is_gone(holder("w-1")).unwrap());
     }
-    assert!(started.elapsed() < Duration::from_secs(30));
-    let error = open("blind:x").unwrap().list("").unwrap_err();
+    drop(hold);
+    let open = |user: &str| Nats::open(named(settings(&server.url().replace("//", &format!("//{user}@")))));
+    let error = open("blind:x%2F%40y").unwrap().list("").unwrap_err();
     assert!(matches!(&error, Error::Denied(text) if text.contains("CONSUMER.CREATE")), "{error:?}");
     let error = open("deaf:x").unwrap_err();
     assert!(matches!(&error, Error::Denied(text) if text.contains("_INBOX")), "{error:?}");

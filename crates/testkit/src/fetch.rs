@@ -43,7 +43,7 @@ pub(crate) fn debian(package: &str, dir: &Path) -> Result<(), Skip> {
     tool(package, dir, "dpkg-deb", &["-x", &file.to_string_lossy(), "root"])
 }
 
-/// Installs a package from PyPI to `dir/root`.
+/// Installs a package of Python to `dir/root`.
 pub(crate) fn pip(package: &str, dir: &Path) -> Result<(), Skip> {
     tool(
         package,

@@ -26,7 +26,7 @@ pub struct NatsServer {
 /// Which server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NatsVersion {
-    /// The one on the path; else the one that PyPI has.
+    /// The one on the path; else the one that Python's package index has.
     Newest,
     /// The oldest that is supported, which Debian 12 has.
     Oldest,
@@ -53,7 +53,7 @@ impl NatsVersion {
 }
 
 impl NatsServer {
-    /// Starts one with JetStream. `config`: what its file says besides.
+    /// Starts one with `JetStream`. `config`: what its file says besides.
     pub fn start(version: NatsVersion, config: &str) -> Result<Self, Skip> {
         Self::start_with(version, |_| format!("jetstream {{ store_dir: store }}\n{config}"))
     }

@@ -10,15 +10,21 @@ use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use super::{Changes, Cursor, Entry, Error, Hold, Holder, Put, Revision, Store, is_key, is_word};
 
-/// How long changes are followed before everything is listed anew.
+/// How long changes are followed, at least, before everything is listed anew.
 const TRUSTED_FOR: Duration = Duration::from_secs(5);
+
+/// And how many times as long as the last list took: what is large is not listed all the time.
+const LIST_SHARE: u32 = 20;
 
 /// How long a worker tries to take its name: someone may be looking whether it is free.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -26,8 +32,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Dir {
     root: PathBuf,
-    opened: Instant,
     written: AtomicU64,
+    stretch: Mutex<Stretch>,
+}
+
+/// A time for which changes are followed. When it is over, a reader lists everything.
+#[derive(Debug)]
+struct Stretch {
+    number: u64,
+    ends: Instant,
+    /// How long the last list of everything took.
+    list_took: Duration,
 }
 
 /// The lock of a worker's file, which no child inherits.
@@ -42,7 +57,8 @@ impl Dir {
         for folder in ["keys", "logs", "workers", "unfinished"] {
             make(&root.join(folder)).map_err(|e| told(&e, "make", &root.join(folder)))?;
         }
-        Ok(Dir { root: root.to_owned(), opened: Instant::now(), written: AtomicU64::new(0) })
+        let stretch = Stretch { number: 1, ends: Instant::now() + TRUSTED_FOR, list_took: Duration::ZERO };
+        Ok(Dir { root: root.to_owned(), written: AtomicU64::new(0), stretch: Mutex::new(stretch) })
     }
 
     pub fn root(&self) -> &Path {
@@ -72,9 +88,13 @@ impl Dir {
         }
     }
 
-    /// Which stretch of time this is: when it is over, a reader lists everything.
-    fn stretch(&self) -> u64 {
-        1 + self.opened.elapsed().as_secs() / TRUSTED_FOR.as_secs()
+    fn stretch(&self) -> MutexGuard<'_, Stretch> {
+        let mut stretch = self.stretch.lock().unwrap_or_else(PoisonError::into_inner);
+        if stretch.ends <= Instant::now() {
+            stretch.number += 1;
+            stretch.ends = Instant::now() + TRUSTED_FOR.max(stretch.list_took * LIST_SHARE);
+        }
+        stretch
     }
 }
 
@@ -116,7 +136,7 @@ impl Store for Dir {
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<(String, Entry)>, Error> {
-        let keys = self.root.join("keys");
+        let (keys, began) = (self.root.join("keys"), Instant::now());
         let mut all = Vec::new();
         for entry in fs::read_dir(&keys).map_err(|e| told(&e, "read", &keys))? {
             let name = entry.map_err(|e| told(&e, "read", &keys))?.file_name();
@@ -126,13 +146,16 @@ impl Store for Dir {
             }
         }
         all.sort_by(|a, b| a.0.cmp(&b.0));
+        if prefix.is_empty() {
+            self.stretch().list_took = began.elapsed();
+        }
         Ok(all)
     }
 
     fn changes(&self, cursor: &mut Cursor) -> Result<Changes, Error> {
         let path = self.root.join("changes");
         let length = fs::metadata(&path).map_or(0, |file| file.len());
-        let stretch = self.stretch();
+        let stretch = self.stretch().number;
         if cursor.of != stretch || length < cursor.at {
             *cursor = Cursor { at: length, of: stretch };
             return Ok(Changes::Unknown);
@@ -203,10 +226,6 @@ impl Store for Dir {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(true),
             Err(e) => Err(told(&e, "read", &path)),
         }
-    }
-
-    fn renew_every(&self) -> Option<Duration> {
-        None
     }
 }
 

@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use super::{Changes, Cursor, Entry, Error, Hold, Holder, Put, Revision, Store, is_key};
@@ -149,10 +148,6 @@ impl Store for Memory {
 
     fn is_gone(&self, holder: Holder<'_>) -> Result<bool, Error> {
         self.answer(|kept| !kept.alive.contains(holder.worker) || kept.expired.contains(holder.worker))
-    }
-
-    fn renew_every(&self) -> Option<Duration> {
-        None
     }
 }
 

@@ -10,7 +10,7 @@ pub mod dir;
 pub mod memory;
 pub mod nats;
 
-use std::{fmt, time::Duration};
+use std::fmt;
 
 /// Where a key stands. 0: it has no value yet.
 pub type Revision = u64;
@@ -109,9 +109,6 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Whether the worker that a record names is gone, so that another one may take the record.
     fn is_gone(&self, holder: Holder<'_>) -> Result<bool, Error>;
-
-    /// How often a holder must write its record to keep it. `None`: holding its name is enough.
-    fn renew_every(&self) -> Option<Duration>;
 }
 
 /// Whether a word can be part of a key: it is safe in file names, git refs and subjects of messages.

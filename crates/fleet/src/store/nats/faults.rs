@@ -77,7 +77,7 @@ pub(super) fn of_connect(error: &ConnectError, settings: &Settings) -> Error {
 
 fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
     let inner = |error: &std::io::Error| error.get_ref().is_some_and(|inner| inner.is::<async_nats::rustls::Error>());
-    std::iter::successors(Some(error), |error| error.source()).any(|error| error.downcast_ref().is_some_and(inner))
+    std::iter::successors(Some(error), |error| std::error::Error::source(*error)).any(|error| error.downcast_ref().is_some_and(inner))
 }
 
 /// The last cause, which says most.
@@ -109,5 +109,7 @@ pub(super) fn no_jetstream(settings: &Settings) -> Error {
 
 /// What the server says about a subject that it does not let us use.
 pub(super) fn of_violation(text: &str) -> Error {
-    Error::Denied(format!("{text}. Allow it for this user in the file of the NATS server (docs/fleet.md lists what each role needs)"))
+    Error::Denied(format!(
+        "{text}. Allow it for this user in the file of the NATS server (docs/fleet-server.md lists what each role needs)"
+    ))
 }

@@ -3,6 +3,7 @@
 use std::{
     future::Future,
     sync::{Arc, Mutex},
+    time::{Duration, Instant},
 };
 
 use async_nats::{
@@ -84,17 +85,34 @@ impl Link {
         let _ = self.client.force_reconnect().await;
     }
 
+    /// Waits for a connection.
+    pub(super) async fn connected(&self, patience: Duration) -> Result<(), Error> {
+        let limit = Instant::now() + patience;
+        while !self.is_connected() {
+            if Instant::now() >= limit {
+                return Err(Error::Unreachable(format!("no connection to {}", self.settings.shown())));
+            }
+            time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
+    }
+
+    /// Asks again while there is no answer. For what may be asked twice.
+    pub(super) async fn patiently<T, F: Future<Output = Result<T, Error>>>(&self, question: impl Fn() -> F) -> Result<T, Error> {
+        let limit = Instant::now() + self.settings.patience;
+        loop {
+            match question().await {
+                Err(Error::Unreachable(_)) if Instant::now() < limit => time::sleep(Duration::from_millis(50)).await,
+                answer => return answer,
+            }
+        }
+    }
+
     /// Waits for what a question brings. `subject`: what the server names if we may not ask.
     pub(super) async fn ask<T>(&self, subject: &str, question: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         let mut refusals = self.refusals.sender.subscribe();
-        let limit = time::Instant::now() + self.settings.timeout;
         // Not into the client's buffer: what is sent from there after its time comes as a surprise.
-        while !self.is_connected() {
-            if time::Instant::now() >= limit {
-                return Err(Error::Unreachable(format!("no connection to {}", self.settings.shown())));
-            }
-            time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        self.connected(self.settings.timeout).await?;
         let refused = async {
             loop {
                 match refusals.recv().await {
@@ -155,9 +173,9 @@ impl Link {
         Ok(last.filter(|(_, value)| !value.is_empty()).map(|(revision, value)| Entry { revision, value }))
     }
 
-    /// The number of the last write to any key.
+    /// The number of the last write to any key. The server knows the last message of all, while for a pattern it would look at every key.
     pub(super) async fn last_revision(&self) -> Result<Revision, Error> {
-        Ok(self.last_of(&self.settings.subject(">")).await?.map_or(0, |(revision, _)| revision))
+        Ok(self.last_of(">").await?.map_or(0, |(revision, _)| revision))
     }
 
     async fn last_of(&self, subject: &str) -> Result<Option<(Revision, Vec<u8>)>, Error> {
@@ -186,19 +204,12 @@ impl Link {
         }
     }
 
-    /// Adds a line to a log. The server drops a second copy with the same id, so an answer that was lost is asked for again.
+    /// Adds a line to a log. The server drops a second copy with the same id, so it may be sent again.
     pub(super) async fn append(&self, log: &str, line: &str, id: &str) -> Result<(), Error> {
         let subject = self.settings.log_subject(log);
-        let send = || async {
-            let mut headers = HeaderMap::new();
-            headers.insert("Nats-Msg-Id", id);
-            self.publish(&subject, headers, line.as_bytes()).await
-        };
-        let answer = match send().await {
-            Err(Error::Unreachable(_)) => send().await?,
-            answer => answer?,
-        };
-        match answer {
+        let mut headers = HeaderMap::new();
+        headers.insert("Nats-Msg-Id", id);
+        match self.publish(&subject, headers, line.as_bytes()).await? {
             Response::Ok(_) => Ok(()),
             Response::Err { error } => Err(faults::of_server(&error)),
         }

@@ -1,4 +1,4 @@
-//! A NATS server as the store: for several machines. One bucket (a JetStream stream of keys) and one log for each fleet.
+//! A NATS server as the store: for several machines. One bucket (a stream of keys) and one log for each fleet.
 //!
 //! A value's revision is its number in the stream, so it grows over all keys and a writer that slept is refused by the server itself. Acknowledgements, which
 //! have no such fence, are not used. `link` asks the server, `watch` sees what changes, `name` keeps workers' names, `faults` says what went wrong.
@@ -12,13 +12,12 @@ mod watch;
 
 use std::{
     future::Future,
-    hash::{BuildHasher as _, RandomState},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use async_nats::jetstream::consumer::DeliverPolicy;
 use futures_util::StreamExt as _;
+use ralph_engine::sys::random;
 
 use self::{link::Link, name::Name};
 use super::{Changes, Cursor, Entry, Error, Hold, Holder, Put, Revision, Store, is_key, is_word};
@@ -93,12 +92,16 @@ impl Nats {
 impl Store for Nats {
     fn get(&self, key: &str) -> Result<Option<Entry>, Error> {
         checked(key)?;
-        self.ask(self.link.get(key))
+        self.ask(self.link.patiently(|| self.link.get(key)))
     }
 
     fn put_if(&self, key: &str, value: &[u8], revision: Revision) -> Result<Put, Error> {
         checked(key)?;
-        self.ask(self.link.put_if(key, value, revision))
+        // Only until there is a connection: what was sent is not sent again.
+        self.ask(async {
+            self.link.connected(self.link.settings.patience).await?;
+            self.link.put_if(key, value, revision).await
+        })
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<(String, Entry)>, Error> {
@@ -113,12 +116,13 @@ impl Store for Nats {
 
     fn append(&self, log: &str, line: &str) -> Result<(), Error> {
         checked(log)?;
-        self.ask(self.link.append(log, &line.replace('\n', " "), &random()))
+        let (line, id) = (line.replace('\n', " "), random::uuid());
+        self.ask(self.link.patiently(|| self.link.append(log, &line, &id)))
     }
 
     fn read_log(&self, log: &str) -> Result<Vec<String>, Error> {
         checked(log)?;
-        self.ask(read_log(&self.link, log))
+        self.ask(self.link.patiently(|| read_log(&self.link, log)))
     }
 
     fn hold(&self, worker: &str) -> Result<Box<dyn Hold>, Error> {
@@ -131,11 +135,6 @@ impl Store for Nats {
 
     fn is_gone(&self, holder: Holder<'_>) -> Result<bool, Error> {
         self.ask(name::is_gone(&self.link, holder.worker))
-    }
-
-    /// The name is what is renewed, by the driver itself.
-    fn renew_every(&self) -> Option<Duration> {
-        None
     }
 }
 
@@ -153,12 +152,6 @@ async fn read_log(link: &Link, log: &str) -> Result<Vec<String>, Error> {
 
 fn checked(key: &str) -> Result<(), Error> {
     if is_key(key) { Ok(()) } else { Err(Error::Broken(format!("“{key}” is no key"))) }
-}
-
-/// A word that nobody else has.
-fn random() -> String {
-    let number = || RandomState::new().hash_one(std::process::id());
-    format!("{:016x}{:016x}", number(), number())
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -5,10 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ralph_engine::sys::random;
 use serde::{Deserialize, Serialize};
 use tokio::{task::JoinHandle, time};
 
-use super::{Entry, Error, Hold, Put, Revision, Runtime, link::Link, locked, random};
+use super::{Entry, Error, Hold, Put, Revision, Runtime, link::Link, locked};
 
 /// What is written. The name is no word of ours, so no reader is told of it as a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +18,7 @@ pub(super) struct Beat {
     /// Whose it is: a name may be taken again by another.
     nonce: String,
     /// Grows, so that each write is another one.
-    beat: u64,
+    count: u64,
     /// Given up by the worker itself.
     #[serde(default)]
     gone: bool,
@@ -61,7 +62,7 @@ fn interval(lease: Duration) -> Duration {
 pub(super) async fn take(link: &Link, worker: &str) -> Result<(Beat, Revision), Error> {
     let (key, lease) = (key(worker), link.settings.lease);
     let until = Instant::now() + lease * 2;
-    let beat = Beat { version: 1, nonce: random(), beat: 1, gone: false };
+    let beat = Beat { version: 1, nonce: random::uuid(), count: 1, gone: false };
     let value = bytes(&beat)?;
     let mut first = None;
     loop {
@@ -120,7 +121,7 @@ async fn give_up(link: &Link, key: &str, now: &Mutex<(Beat, Revision)>) -> Resul
 async fn beat(link: &Link, key: &str, now: &Mutex<(Beat, Revision)>, gone: bool) -> Result<bool, Error> {
     for _ in 0..3 {
         let (last, revision) = locked(now).clone();
-        let next = Beat { beat: last.beat + 1, gone, ..last };
+        let next = Beat { count: last.count + 1, gone, ..last };
         if let Put::Stored(revision) = written(link, key, &bytes(&next)?, revision).await? {
             *locked(now) = (next, revision);
             return Ok(true);

@@ -24,6 +24,8 @@ pub struct Settings {
     pub lease: Duration,
     /// How long an answer is waited for.
     pub timeout: Duration,
+    /// How long a server that is away is waited for, where someone needs an answer: it may only be started anew. Looks at what changed do not wait.
+    pub patience: Duration,
     /// How many values of a key the server keeps, 1 to 64. Only what a new bucket is made with.
     pub history: i64,
     /// How large the log may become; then its oldest lines go. Only what a new log is made with.
@@ -60,6 +62,7 @@ impl Settings {
             access: Access::default(),
             lease: Duration::from_mins(1),
             timeout: Duration::from_secs(2),
+            patience: Duration::from_secs(30),
             history: 1,
             log_bytes: 1 << 30,
         }
