@@ -3,6 +3,7 @@
 //! Everything that people see comes from this one fold: `watch` feeds it while the journal grows, `report` the whole file, `status` and the status line its
 //! end. It keeps a few bytes for each iteration, so ten thousand of them are no burden. It trusts no record: what an agent wrote into a journal must not break a page.
 
+mod agents;
 mod gates;
 mod passing;
 mod timeline;
@@ -11,6 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
+pub use agents::AgentWork;
 use gates::Ran;
 pub use gates::{GateHistory, Mark};
 use passing::Passing;
@@ -35,6 +37,9 @@ use crate::{
 /// How much of the agent's message is kept with a claim that was refused.
 const SAID: usize = 400;
 
+/// The agent of records that name none: those of the first versions, which knew one.
+const FIRST_AGENT: &str = "claude";
+
 /// How many refused claims, notes, troubles and denied rules are kept: the newest. All of them are counted.
 const MOST: usize = 200;
 
@@ -57,6 +62,8 @@ pub struct History {
     pub rounds: Vec<Iteration>,
     /// Used by the iteration that goes on, in sessions that broke.
     pub open: Used,
+    /// What sessions that ralph started used, by agent and model.
+    worked: Vec<AgentWork>,
     pub timeline: Timeline,
     /// The gates, in the order in which they were first measured.
     pub gates: Vec<GateHistory>,
@@ -142,6 +149,8 @@ pub struct Iteration {
     /// The item of a list that it worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
+    /// The agent that ended it, as `--agent` names it; `command`: a program of the person's own.
+    pub agent: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The commit that was checked out at its end, where that is written down.
@@ -169,6 +178,9 @@ pub struct Used {
     /// Some of it has no known price, and is not in the money.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cost_unknown: bool,
+    /// Tokens of models whose price is not known.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub unpriced_tokens: u64,
     /// How full the context was at its fullest, and how large it is: in tokens, or of 100 where only the share is known; 0: not known.
     pub context: u64,
     pub context_window: u64,
@@ -179,7 +191,7 @@ impl Used {
         let mut used = Used { estimated: work.estimated, context: work.context, context_window: work.context_window, ..Used::default() };
         used.add(work.tokens, work.tool_calls, work.usd_micros);
         if work.cost_unknown {
-            (used.usd_micros, used.cost_unknown) = (None, true);
+            (used.usd_micros, used.cost_unknown, used.unpriced_tokens) = (None, true, work.tokens.total());
         }
         used
     }
@@ -199,6 +211,7 @@ impl Used {
         self.usd_micros = plus(self.usd_micros, other.usd_micros, u64::saturating_add);
         self.estimated |= other.estimated;
         self.cost_unknown |= other.cost_unknown;
+        self.unpriced_tokens = self.unpriced_tokens.saturating_add(other.unpriced_tokens);
         self.context = self.context.max(other.context);
         self.context_window = self.context_window.max(other.context_window);
     }
@@ -437,8 +450,7 @@ impl History {
                 self.working = Some(Working { iteration, attempt, since: at, agent, model, item, log });
             }
             Event::Broke { outcome, work, .. } => {
-                self.open.join(&Used::of(&work));
-                self.denied(&work.denied);
+                self.session_used(&work);
                 self.working = None;
                 if let Outcome::Failed { trouble } = &outcome {
                     self.why = Some(trouble.words());
@@ -499,8 +511,7 @@ impl History {
             Next::Stays => {}
         }
         if let Some(work) = work {
-            self.open.join(&Used::of(work));
-            self.denied(&work.denied);
+            self.session_used(work);
         } else {
             // Of the agent's own session only the money is counted, and only where there is a limit on it.
             let spent = |state: &State| state.spending.as_ref().map_or(0, |spending| spending.usd_micros);
@@ -524,6 +535,18 @@ impl History {
         self.last_stop = Some(stop);
     }
 
+    /// Adds what a session that ralph started used.
+    fn session_used(&mut self, work: &Work) {
+        let used = Used::of(work);
+        self.open.join(&used);
+        self.denied(&work.denied);
+        if let Some(working) = self.working.take() {
+            let model = work.model.as_deref().or(working.model.as_deref());
+            self.worked(&working.agent, model, &Used { sessions: 1, ..used });
+            self.working = Some(working);
+        }
+    }
+
     fn round(&mut self, stop: &Stop, model: Option<String>) {
         let (from, took) = self.timeline.end_iteration();
         let used = std::mem::take(&mut self.open);
@@ -541,6 +564,7 @@ impl History {
             took,
             used,
             item: working.as_ref().and_then(|w| w.item.clone()),
+            agent: working.as_ref().map(|w| w.agent.clone()).or_else(|| self.state.host.clone()).unwrap_or_else(|| FIRST_AGENT.to_owned()),
             model: model.or_else(|| working.and_then(|w| w.model)),
             head,
         };

@@ -1,12 +1,32 @@
 //! The cost of what is proven, in words where a number would say too much.
 
 use ralph_core::{
+    history::AgentWork,
     money,
     report::{Cost, Figures},
+    text::clean,
 };
 
+use super::shared as host;
+use crate::journal_lines::in_thousands;
+
 /// `has_more`: an iteration that is not over cost something, too.
-pub(super) fn of(f: &Figures, has_more: bool) -> Cost {
+pub(super) fn of(f: &Figures, agents: &[AgentWork], has_more: bool) -> Cost {
+    let cost = of_known(f, has_more);
+    Cost { words: format!("{}{}", cost.words, unpriced(agents)), ..cost }
+}
+
+/// Tokens that are not in the money: ` And 12k tokens of fake-model whose price is unknown.`
+fn unpriced(agents: &[AgentWork]) -> String {
+    let of = |one: &AgentWork| {
+        let of = one.model.as_deref().map_or_else(|| host::title(&one.agent), |model| clean(model));
+        format!("{} tokens of {of}", in_thousands(one.used.unpriced_tokens))
+    };
+    let all: Vec<String> = agents.iter().filter(|one| one.used.unpriced_tokens > 0).map(of).collect();
+    if all.is_empty() { String::new() } else { format!(" And {} whose price is unknown.", all.join(", ")) }
+}
+
+fn of_known(f: &Figures, has_more: bool) -> Cost {
     let spent = f.used.usd();
     if spent == 0 {
         let is_known = f.rounds == 0 && f.used.usd_micros == Some(0);
@@ -45,6 +65,8 @@ fn unknown(f: &Figures) -> String {
         "no iteration has ended yet"
     } else if f.used.sessions == 0 {
         "the loop lives in the agent's own session, whose transcript is not here; ralph counts by itself only where there is a limit on money"
+    } else if f.used.cost_unknown {
+        "the price of its tokens is in no list (`[prices]` in ralph.toml can name it)"
     } else {
         "the program that does the iterations does not say what it used"
     };

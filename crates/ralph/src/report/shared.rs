@@ -1,11 +1,13 @@
 //! Words and tables that every form of the report shares.
 
 use ralph_core::{
-    history::Mark,
+    history::{AgentWork, Mark},
     money::{self, Micros},
     report::{Acceptance, Changed, Evidence, IterationRow, Report},
-    text::time::measured,
+    text::{clean, time::measured},
 };
+
+use ralph_engine::hosts::Host;
 
 use crate::journal_lines::{in_thousands, short};
 
@@ -77,6 +79,34 @@ pub(super) fn ways(r: &Report) -> &'static str {
 /// What the command does that goes on.
 pub(super) const GO_ON: &str = "Go on";
 
+/// An agent's name as people know it.
+pub(super) fn title(agent: &str) -> String {
+    match (Host::by_name(agent), agent) {
+        (Some(host), _) => host.title.to_owned(),
+        (None, "command") => "your own command".to_owned(),
+        (None, other) => clean(other),
+    }
+}
+
+/// The heads of the table of agents, and its rows: agent, model, iterations, tokens, cost. Empty where one agent did all of it with one model.
+pub(super) const AGENT_HEADS: [&str; 5] = ["Agent", "Model", "Iterations", "Tokens", "Cost"];
+
+pub(super) fn agents(r: &Report) -> Vec<[String; 5]> {
+    let row = |one: &AgentWork| {
+        let tokens = one.used.tokens.map_or_else(|| "not known".to_owned(), |tokens| in_thousands(tokens.total()));
+        let known = one.used.usd_micros.filter(|usd| *usd > 0).map(|usd| money(usd, one.used.estimated));
+        let unpriced =
+            (one.used.unpriced_tokens > 0).then(|| format!("{} tokens without a known price", in_thousands(one.used.unpriced_tokens)));
+        let cost = match (known, unpriced) {
+            (Some(known), Some(unpriced)) => format!("{known} and {unpriced}"),
+            (Some(known), None) => known,
+            (None, _) => "not known".to_owned(),
+        };
+        [title(&one.agent), one.model.as_deref().map_or_else(|| DASH.to_owned(), clean), one.iterations.to_string(), tokens, cost]
+    };
+    if r.agents.len() < 2 { Vec::new() } else { r.agents.iter().map(row).collect() }
+}
+
 /// A column of the table of iterations.
 pub(super) struct Column {
     pub(super) head: &'static str,
@@ -86,7 +116,8 @@ pub(super) struct Column {
 }
 
 /// Between the iteration's number and its ruling.
-pub(super) const COLUMNS: [Column; 8] = [
+pub(super) const COLUMNS: [Column; 9] = [
+    Column { head: "Agent", is_number: false, cell: |row, _| (row.round.agent != "claude").then(|| title(&row.round.agent)) },
     Column { head: "Item", is_number: false, cell: |row, _| row.round.item.clone() },
     Column { head: "Time", is_number: true, cell: |row, _| Some(measured(row.round.took_ms())) },
     Column { head: "Tools", is_number: true, cell: |row, _| row.round.used.tool_calls.map(|calls| calls.to_string()) },

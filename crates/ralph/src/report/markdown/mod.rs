@@ -27,7 +27,7 @@ const ROUNDS: usize = 30;
 
 /// The whole text. A part that would make it too long is left out, and that is said.
 pub(crate) fn markdown(r: &Report) -> String {
-    let parts = [head(r), needs(r), acceptance(r), time(r), gates(r), refused(r), rounds(r), ways(r)];
+    let parts = [head(r), needs(r), acceptance(r), agents(r), time(r), gates(r), refused(r), rounds(r), ways(r)];
     let foot = foot(r);
     let mut out = String::new();
     let mut left_out = 0;
@@ -109,6 +109,19 @@ fn evidence(e: &Evidence, took_ms: Option<u64>) -> String {
     parts.extend(took_ms.map(measured));
     parts.extend(shared::files(e).map(|words| sentence(&words, 300)));
     parts.join(", ")
+}
+
+/// Who did what, where there is more than one.
+fn agents(r: &Report) -> String {
+    let rows = shared::agents(r);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut out = format!("#### Who did what\n\n| {} |\n|---|---|--:|--:|--:|\n", shared::AGENT_HEADS.join(" | "));
+    for row in rows {
+        let _ = writeln!(out, "| {} |", row.map(|cell| plain(&cell, 80)).join(" | "));
+    }
+    out + "\n"
 }
 
 fn moment(at: Millis) -> String {
