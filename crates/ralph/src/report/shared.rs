@@ -117,7 +117,7 @@ pub(super) struct Column {
 
 /// Between the iteration's number and its ruling.
 pub(super) const COLUMNS: [Column; 9] = [
-    Column { head: "Agent", is_number: false, cell: |row, _| (row.round.agent != "claude").then(|| title(&row.round.agent)) },
+    Column { head: "Agent", is_number: false, cell: |row, _| Some(title(&row.round.agent)) },
     Column { head: "Item", is_number: false, cell: |row, _| row.round.item.clone() },
     Column { head: "Time", is_number: true, cell: |row, _| Some(measured(row.round.took_ms())) },
     Column { head: "Tools", is_number: true, cell: |row, _| row.round.used.tool_calls.map(|calls| calls.to_string()) },
