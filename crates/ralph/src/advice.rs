@@ -69,6 +69,9 @@ pub(crate) fn resume(v: &View) -> String {
     if v.by_run { run_again(&v.name) } else { format!("ralph resume {}", v.name) }
 }
 
+/// Starts the first loop of a project.
+pub(crate) const START: &str = "ralph run \"…\"";
+
 pub(crate) const REPORT: &str = "`ralph report` shows how it went.";
 
 /// The next step after a run of the loop with this id. `has_kept`: the files of an iteration were kept.

@@ -28,7 +28,7 @@ const fn row(command: &'static str, rule: Rule, why: &'static str) -> Row {
     Row { command, rule, why }
 }
 
-pub(crate) const TABLE: [Row; 30] = [
+pub(crate) const TABLE: [Row; 31] = [
     row("hook", Rule::Refused, "events come from the client, which calls the hook itself"),
     row("start", Rule::Refused, "only a person can start a loop"),
     row("run", Rule::Refused, "a run inside a session would not be counted"),
@@ -58,6 +58,7 @@ pub(crate) const TABLE: [Row; 30] = [
     row("gate", Rule::RefusedWith(&["accept"]), "only a person can accept changes"),
     row("phase", Rule::Allowed, "it only shows"),
     row("trust", Rule::RefusedWithout("list"), "only a person can trust commands"),
+    row("bundle", Rule::Refused, "a bundle decides what counts as proven"),
     row("notify", Rule::Refused, "it would run any command (cmd:LINE)"),
     row("plugin", Rule::Refused, "it would write files that the agent may not be allowed to"),
     row("demo", Rule::Allowed, "it plays in a temporary folder"),

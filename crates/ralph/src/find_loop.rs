@@ -12,7 +12,7 @@ use ralph_engine::{
     view::{self, View},
 };
 
-use crate::exit::Failure;
+use crate::{advice, exit::Failure};
 
 /// How long git may take to list what is kept.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,8 +29,12 @@ pub(crate) fn view(project: &Project, which: Option<&str>) -> Result<View, Failu
     let is_meant = |view: &View| which.is_none_or(|which| view.id == which || view.name == which);
     all(project).into_iter().find(is_meant).ok_or_else(|| match which {
         Some(which) => no_such(which),
-        None => Failure { message: "No loop has run in this project yet. Start one: ralph start \"…\"".to_owned(), ..Failure::no_loop() },
+        None => none_yet(),
     })
+}
+
+pub(crate) fn none_yet() -> Failure {
+    Failure { message: format!("No loop has run in this project yet. Start one: {}", advice::START), ..Failure::no_loop() }
 }
 
 /// Takes the word out of these that is a loop's name or id, unless it is `taken` for something else.

@@ -17,12 +17,13 @@ use crate::{
 const FIRST: [&str; 8] = ["init", "run", "start", "status", "watch", "report", "cancel", "doctor"];
 
 /// The commands by what people want to do. One that stands nowhere here is shown at the end.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Start and control", &["start", "run", "steer", "pause", "resume", "cancel", "rollback"]),
     ("See", &["status", "watch", "report", "log", "explain", "diff", "pr", "statusline"]),
     ("Prove", &["gate", "item", "trust"]),
     ("Set up", &["init", "doctor", "demo", "uninstall", "completions", "man", "help"]),
     ("For agents", &["hook"]),
+    ("For other programs", &["bundle"]),
 ];
 
 /// The environment variables, and what ralph takes from them.

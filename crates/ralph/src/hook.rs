@@ -40,11 +40,23 @@ pub(crate) fn run(unknown: Option<&OsStr>) -> u8 {
         ui::line(serde_json::json!({ "systemMessage": line }));
         return 0;
     }
-    let input = match event() {
-        Ok(input) => input,
-        Err(code) => return code,
-    };
-    let reply = ralph_engine::hook::answer(&input, invocation());
+    event().map_or_else(|code| code, |input| answer(&input))
+}
+
+/// `ralph` alone, without a terminal. `None`: no event came and no client is around, so a person or a script asks, and that is no trouble.
+pub(crate) fn run_bare() -> Option<u8> {
+    if env::is_disabled() {
+        return Some(0);
+    }
+    match event() {
+        Ok(input) if input.bytes.trim_ascii().is_empty() && env::project_dir().is_none() => None,
+        Ok(input) => Some(answer(&input)),
+        Err(code) => Some(code),
+    }
+}
+
+fn answer(input: &Input) -> u8 {
+    let reply = ralph_engine::hook::answer(input, invocation());
     if let Some(answer) = &reply.answer {
         let mut out = stdout().lock();
         // A client that went away needs no answer.

@@ -39,7 +39,7 @@ fn start() -> u8 {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         // Clients without the exec form run the bare command: JSON on standard input and no argument mean a hook call.
-        None if !stdin().is_terminal() => hook::run(None),
+        None if !stdin().is_terminal() => hook::run_bare().unwrap_or_else(commands::run),
         Some(word) if word == "hook" => called_as_hook(&args.collect::<Vec<_>>()),
         Some(word) if word == "statusline" => called_for_statusline(&args.collect::<Vec<_>>()),
         _ => commands::run(),

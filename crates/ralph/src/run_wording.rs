@@ -77,9 +77,14 @@ pub(crate) fn in_groups(limits: &[String]) -> Vec<String> {
     lines
 }
 
-/// The loop was paused from elsewhere, or the pause was taken back.
-pub(crate) fn paused(paused: bool) -> &'static str {
-    if paused { "paused: this iteration is the last; `ralph resume` takes the pause back" } else { "not paused any more: the run goes on" }
+/// The loop was paused from elsewhere, or the pause was taken back; `is_last`: the run ends after this iteration for another reason.
+pub(crate) fn paused(paused: bool, is_last: bool) -> &'static str {
+    match (paused, is_last) {
+        (true, false) => "paused: this iteration is the last; `ralph resume` takes the pause back",
+        (true, true) => "paused: this iteration is the last",
+        (false, false) => "not paused any more: the run goes on",
+        (false, true) => "not paused any more; the run ends after this iteration all the same",
+    }
 }
 
 /// `iteration 3: ✗ tests · next is iteration 4`

@@ -136,7 +136,11 @@ static AGENTS: [Agent; 7] = [
         start: &["node_modules/@factory/cli-linux-x64/bin/droid"],
         unpack: None,
         args: &["exec", "-m", "custom:fake-model", "--skip-permissions-unsafe"],
-        vars: |_| vec![("FACTORY_DISABLE_KEYRING", "1".to_owned())],
+        // Over ACP it wants a key of its own, which it would ask its makers about.
+        vars: |_| {
+            let switches = ["FACTORY_DISABLE_KEYRING", "FACTORY_AIRGAP_ENABLED"].map(|name| (name, "1".to_owned()));
+            switches.into_iter().chain([("FACTORY_API_KEY", KEY.to_owned())]).collect()
+        },
         files: |url| {
             let model = json!({"displayName": "fake-model", "model": MODEL, "baseUrl": format!("{url}/v1"), "apiKey": KEY, "provider": "generic-chat-completion-api"});
             vec![(".factory/settings.json", json!({"customModels": [model], "enableAutoUpdate": false}).to_string())]

@@ -79,7 +79,7 @@ pub fn config(project: &Project) -> Read<(Config, Trust)> {
         let has_commands = config.verify.as_ref().is_some_and(|v| !v.commands.is_empty()) || config.gates.iter().any(Gate::acts);
         // Settings that run nothing need no trust.
         let acts = has_commands || config.pull_requests.merge == Merge::Ralph;
-        let trust = if acts { trust::of_bytes(project, config::FILE, &bytes) } else { Trust::Trusted };
+        let trust = if acts { trust_of(project, &bytes) } else { Trust::Trusted };
         (config, trust)
     }))
 }
@@ -87,13 +87,18 @@ pub fn config(project: &Project) -> Read<(Config, Trust)> {
 /// The same for what a run does: who is told, and what its sessions may do, counts from a trusted file only, whatever else is in it.
 pub fn config_of_runs(project: &Project) -> Read<(Config, Trust)> {
     Some(read_config(project)?.map(|(config, bytes)| {
-        let trust = trust::of_bytes(project, config::FILE, &bytes);
+        let trust = trust_of(project, &bytes);
         (config, trust)
     }))
 }
 
+/// Settings from outside of the project are the caller's own.
+fn trust_of(project: &Project, bytes: &[u8]) -> Trust {
+    if project.settings().is_some() { Trust::Trusted } else { trust::of_bytes(project, config::FILE, bytes) }
+}
+
 fn read_config(project: &Project) -> Read<(Config, Vec<u8>)> {
-    let bytes = match trust::read(project, config::FILE) {
+    let bytes = match project.settings().map_or_else(|| trust::read(project, config::FILE), |bytes| Ok(bytes.to_vec())) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
         Err(e) => return Some(Err(unreadable(config::FILE, &e.to_string()))),
@@ -138,7 +143,7 @@ pub fn of_project(project: &Project) -> Declared {
 /// Whether a loop may have something to prove, at a glance: what that is, [`of_loop`] says.
 pub(crate) fn may_ask(project: &Project, file: &LoopFile) -> bool {
     let of_its_own = !file.verify.is_empty() || file.preset.is_some() || file.list.is_some();
-    of_its_own || project.root().join(config::FILE).symlink_metadata().is_ok()
+    of_its_own || project.settings().is_some() || project.root().join(config::FILE).symlink_metadata().is_ok()
 }
 
 /// The gates of a loop.

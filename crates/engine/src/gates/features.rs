@@ -141,8 +141,10 @@ pub fn noun(format: Format, count: usize) -> &'static str {
 
 /// A list as it is, with what its items' commands found.
 struct Seen<'l> {
-    /// Items that the list itself says are open.
+    /// Items that the list itself says are open, but for optional ones.
     open: Vec<&'l Item>,
+    /// The item to work on next.
+    next: Option<&'l Item>,
     /// Items that are marked as done, and whose commands say otherwise.
     refuted: Vec<(&'l Item, Finding)>,
     /// Items that are marked as done, and whose commands could not tell.
@@ -163,22 +165,28 @@ fn by_mark_alone(list: &List) -> String {
     }
 }
 
+/// How many items count: all but optional ones that are open.
+fn asked(list: &List) -> usize {
+    list.items.len() - list.open().filter(|item| item.optional).count()
+}
+
 impl<'l> Seen<'l> {
     /// Without running anything.
     fn at_a_look(list: &'l List, path: &str, ctx: &Context<'_>) -> Self {
-        let (open, marked): (Vec<&Item>, Vec<&Item>) = list.items.iter().partition(|item| item.is_open());
+        let (open, marked): (Vec<&Item>, Vec<&Item>) =
+            (list.needed().collect(), list.items.iter().filter(|item| !item.is_open()).collect());
         let mut due: Vec<&Item> = marked.into_iter().filter(|item| !item.verify.is_empty()).collect();
         if !due.is_empty() && !open.is_empty() {
             let known = proven_items::of(ctx.project, path);
             due.retain(|item| !known.contains(item));
         }
         let is_untrusted = |item: &&Item| gates_of(ctx.project, path, item).iter().any(|gate| !gate.trusted);
-        let needs = open
-            .first()
+        let next = list.next().filter(|_| !open.is_empty());
+        let needs = next
             .filter(|item| !item.verify.is_empty())
             .filter(|item| is_untrusted(item))
             .map(|item| format!("the commands that prove {} are not trusted: `ralph trust` shows them and asks", clean(&item.id)));
-        Seen { open, refuted: Vec::new(), unknown: Vec::new(), due, needs }
+        Seen { open, next, refuted: Vec::new(), unknown: Vec::new(), due, needs }
     }
 
     /// Runs what is due, one item after the other, up to the first that is not proven.
@@ -205,13 +213,14 @@ impl<'l> Seen<'l> {
     }
 
     fn finding(&self, gate: &Gate, check: &Features, list: &List) -> Finding {
-        let (done, total) = ((list.items.len() - self.open()) as u64, list.items.len() as u64);
+        let total = asked(list);
+        let (done, total) = (total.saturating_sub(self.open()) as u64, total as u64);
         let tally = Tally { done, total, per_session: check.per_session };
         Finding { tally: Some(tally), ..self.verdict(gate, list) }
     }
 
     fn verdict(&self, gate: &Gate, list: &List) -> Finding {
-        let total = list.items.len();
+        let total = asked(list);
         let nouns = noun(list.format, total);
         if self.open() > 0 {
             let are = if self.open() == 1 { "is" } else { "are" };
@@ -262,14 +271,14 @@ impl<'l> Seen<'l> {
 
     /// The item to work on next, and how it is marked.
     fn detail(&self, list: &List) -> String {
-        let mut text = match (self.refuted.first(), self.open.first()) {
+        let mut text = match (self.refuted.first(), self.next) {
             (Some((item, finding)), _) => {
                 format!("Next: {}\nIt is marked as done, but {}.\n{}", told(item), finding.what, finding.detail)
             }
             (None, Some(item)) => format!("Next: {}", told(item)),
             (None, None) => String::new(),
         };
-        if let Some(item) = self.refuted.first().map(|(item, _)| *item).or_else(|| self.open.first().copied()) {
+        if let Some(item) = self.refuted.first().map(|(item, _)| *item).or(self.next) {
             text = format!("{}\n{}", text.trim_end(), how_to_mark(item));
         }
         for mistake in list.mistakes.iter().take(MAX_MISTAKES) {

@@ -308,6 +308,10 @@ fn asked_of(list: &str, item: &feature_list::Item) -> Item {
     // An item that is called by its place would be another one as soon as something is put before it.
     let is_by_place = item.id.strip_prefix("item-").is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
     let id = if is_by_place { &item.title } else { &item.id };
-    let criteria = serde_json::json!([item.title, item.steps, item.verify]).to_string();
+    let mut criteria = serde_json::json!([item.title, item.steps, item.verify]).to_string();
+    // One that becomes optional asks for less.
+    if item.optional {
+        criteria.push_str("optional");
+    }
     Item { list: list.to_owned(), id: id.clone(), criteria: digest::of(criteria.as_bytes()) }
 }

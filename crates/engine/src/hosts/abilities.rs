@@ -1,6 +1,9 @@
 //! The table of agents and what ralph can do in each, for the documentation: made from the rows of [`ALL`], with the test that proves each line of it.
 
-use super::host::{ALL, Clear, Context, Form, Host, Typed};
+use super::{
+    acp,
+    host::{ALL, Clear, Context, Form, Host, Typed},
+};
 
 /// One line of the table.
 struct Ability {
@@ -22,11 +25,17 @@ struct Proof {
 }
 
 const CLIENT: &str = "client/hosts.rs";
+const RUN: &str = "client/run_agents.rs";
+const RUN_ACP: &str = "client/run_acp.rs";
 const EVENTS: &str = "spec/hosts.rs";
 
 const fn by(file: &'static str, name: &'static str, agents: &'static [&'static str]) -> Proof {
     Proof { file, name, agents }
 }
+
+/// The agents whose real clients work in fresh sessions, and those that do so over ACP.
+const RUN_WITH: &[&str] = &["codex", "gemini", "copilot", "qwen", "droid", "grok", "opencode"];
+const RUN_OVER_ACP: &[&str] = &["gemini", "copilot", "qwen", "droid", "grok", "opencode"];
 
 /// The agents that run commands as hooks, all of which go through the same cases.
 const HOOKED: &[&str] = &["codex", "gemini", "copilot", "qwen", "droid", "grok"];
@@ -34,7 +43,7 @@ const OPENCODE: &[&str] = &["opencode"];
 const OPENCODES_LOOP: &str = "h3_h4_h10_a_loop_goes_on_in_opencode_by_its_plugin";
 const OPENCODES_ESC: &str = "h3_h7_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode";
 
-const ABILITIES: [Ability; 13] = [
+const ABILITIES: [Ability; 15] = [
     Ability {
         what: "`ralph init --agent`",
         cell: |host| if host.is_claude() { "`ralph init`".to_owned() } else { format!("`{}`", host.name) },
@@ -137,6 +146,20 @@ const ABILITIES: [Ability; 13] = [
         proofs: &[by("spec/eyes_statusline.rs", "h4_the_status_line_of_other_agents_has_the_sessions_loop", &["copilot", "qwen", "grok"])],
         in_short: false,
     },
+    Ability {
+        what: "`ralph run --agent`",
+        cell: |host| if host.is_claude() { "`ralph run`".to_owned() } else { format!("`{}`", host.name) },
+        proofs: &[by(RUN, "h5_a_run_goes_on_until_its_claim_is_proven", RUN_WITH)],
+        in_short: true,
+    },
+    Ability {
+        what: "the same, over ACP",
+        cell: |host| {
+            if acp::AcpAgent::by_name(&format!("acp:{}", host.name)).is_some() { format!("`acp:{}`", host.name) } else { NO.to_owned() }
+        },
+        proofs: &[by(RUN_ACP, "h6_a_run_over_acp_goes_on_until_its_claim_is_proven", RUN_OVER_ACP)],
+        in_short: false,
+    },
 ];
 
 const YES: &str = "yes";
@@ -199,7 +222,7 @@ impl Proof {
     fn in_short(&self) -> String {
         let is_id = |word: &&str| word.strip_prefix('h').is_some_and(|n| !n.is_empty() && n.bytes().all(|c| c.is_ascii_digit()));
         let ids: Vec<&str> = self.name.split('_').take_while(is_id).collect();
-        format!("{} {}", if self.file == CLIENT { "client" } else { "events" }, ids.join(" "))
+        format!("{} {}", if self.file.starts_with("client/") { "client" } else { "events" }, ids.join(" "))
     }
 }
 

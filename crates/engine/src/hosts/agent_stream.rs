@@ -43,6 +43,8 @@ pub(super) enum Says {
     Message(String),
     /// The next piece of one.
     Piece(String),
+    /// The next piece is another's.
+    MessageEnds,
     Tool {
         id: String,
         name: String,
@@ -156,7 +158,8 @@ impl AgentStream {
         AgentStream { file: Some(file), ..self }
     }
 
-    fn take(&mut self, says: Says, told: &mut Vec<Heard>) {
+    pub(super) fn take(&mut self, says: Says, told: &mut Vec<Heard>) {
+        self.begun = true;
         if !matches!(says, Says::Piece(_)) {
             self.end_piece(told);
         }
@@ -182,7 +185,13 @@ impl AgentStream {
                 self.is_over = true;
             }
             Says::Ended => self.is_over = true,
+            Says::MessageEnds => {}
         }
+    }
+
+    /// Whether it is known which model works.
+    pub(super) fn has_model(&self) -> bool {
+        self.model.is_some()
     }
 
     fn begins(&mut self, session: Option<String>, model: Option<String>, told: &mut Vec<Heard>) {

@@ -19,7 +19,7 @@ const HEADLESS: Headless = Headless {
     install: "npm install -g @openai/codex",
     before: &["exec", "--json", "--skip-git-repo-check"],
     after: &["-"],
-    model: "-m",
+    model: Some("-m"),
     session: None,
     budget: None,
     modes: &[("acceptEdits", &["-s", "workspace-write"]), ("bypassPermissions", &["--dangerously-bypass-approvals-and-sandbox"])],

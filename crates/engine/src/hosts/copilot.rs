@@ -19,7 +19,7 @@ const HEADLESS: Headless = Headless {
     install: "npm install -g @github/copilot",
     before: &["--output-format", "json", "--no-auto-update", "--no-ask-user"],
     after: &[],
-    model: "--model",
+    model: Some("--model"),
     session: Some("--session-id"),
     budget: None,
     modes: &[("acceptEdits", &["--allow-tool", "write"]), ("bypassPermissions", &["--allow-all"])],

@@ -15,7 +15,7 @@ const HEADLESS: Headless = Headless {
     install: "npm install -g droid",
     before: &["exec", "-o", "stream-json"],
     after: &[],
-    model: "-m",
+    model: Some("-m"),
     session: None,
     budget: None,
     modes: &[("acceptEdits", &["--auto", "low"]), ("auto", &["--auto", "medium"]), ("bypassPermissions", &["--skip-permissions-unsafe"])],

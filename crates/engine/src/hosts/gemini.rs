@@ -17,7 +17,7 @@ const HEADLESS: Headless = Headless {
     install: "npm install -g @google/gemini-cli",
     before: &["-o", "stream-json", "--skip-trust"],
     after: &[],
-    model: "-m",
+    model: Some("-m"),
     session: Some("--session-id"),
     budget: None,
     modes: &[("acceptEdits", &["--approval-mode", "auto_edit"]), ("bypassPermissions", &["--approval-mode", "yolo"])],

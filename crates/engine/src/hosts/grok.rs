@@ -13,7 +13,7 @@ const HEADLESS: Headless = Headless {
     install: "npm install -g @xai-official/grok",
     before: &["--prompt-file", "/dev/stdin", "--output-format", "streaming-json"],
     after: &[],
-    model: "-m",
+    model: Some("-m"),
     session: Some("-s"),
     budget: None,
     modes: &[("acceptEdits", &["--permission-mode", "acceptEdits"]), ("bypassPermissions", &["--always-approve"])],

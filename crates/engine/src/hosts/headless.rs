@@ -1,6 +1,6 @@
 //! How an agent is started for one session without a person, as data: its program, its flags, its words for what it may do.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::Path};
 
 use ralph_core::money::{Micros, in_dollars};
 
@@ -15,7 +15,8 @@ pub struct Headless {
     /// Arguments before and after those of one session.
     pub(crate) before: &'static [&'static str],
     pub(crate) after: &'static [&'static str],
-    pub(crate) model: &'static str,
+    /// The option for its model, if it has one.
+    pub(crate) model: Option<&'static str>,
     /// The option for an id that ralph chooses; `None`: the agent chooses one.
     pub(crate) session: Option<&'static str>,
     /// The option for the money that is left, where the agent counts it itself.
@@ -42,13 +43,23 @@ pub(crate) struct Launch<'a> {
     /// 0 means no limit.
     pub usd_micros_left: Micros,
     pub prices: &'a Prices,
+    /// Where it works, and what on: for an agent that is told so in a conversation.
+    pub folder: &'a Path,
+    pub prompt: &'a str,
+}
+
+impl<'a> Launch<'a> {
+    /// For a decoder that only reads a log.
+    pub(crate) fn of_log(prices: &'a Prices) -> Self {
+        Launch { session: "", model: None, permission_mode: None, usd_micros_left: 0, prices, folder: Path::new(""), prompt: "" }
+    }
 }
 
 impl Headless {
     /// The whole command line but the program.
     pub(crate) fn args(&self, launch: &Launch<'_>) -> Vec<OsString> {
         let budget = (launch.usd_micros_left > 0).then(|| in_dollars(launch.usd_micros_left).to_string());
-        let options = [(self.session, Some(launch.session)), (Some(self.model), launch.model), (self.budget, budget.as_deref())];
+        let options = [(self.session, Some(launch.session)), (self.model, launch.model), (self.budget, budget.as_deref())];
         let options = options.into_iter().filter_map(|(name, value)| Some([name?, value?])).flatten();
         let mode = self.mode(launch.permission_mode).unwrap_or_default();
         let all = self.before.iter().copied().chain(options).chain(mode.iter().copied()).chain(self.after.iter().copied());

@@ -272,7 +272,7 @@ impl Host {
     /// Reads what the agent printed in a session, long after or meanwhile.
     pub(crate) fn log_reader(&self) -> Box<dyn Decode> {
         let prices = Prices::default();
-        let launch = Launch { session: "", model: None, permission_mode: None, usd_micros_left: 0, prices: &prices };
+        let launch = Launch::of_log(&prices);
         match &self.headless {
             Some(headless) if !self.is_claude() => (headless.stream)(&launch),
             _ => Box::<claude::stream::Stream>::default(),

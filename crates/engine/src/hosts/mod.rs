@@ -4,6 +4,7 @@
 //! agent is registered with, how it is started without a person, and what its transcripts and its stream say. [`Host`] is the table of them.
 
 pub mod abilities;
+pub mod acp;
 mod agent_event;
 mod agent_stream;
 mod answer;
@@ -108,6 +109,19 @@ pub fn find_program(host: &Host, project: &Path) -> Option<PathBuf> {
         return claude::program::find_outside(project);
     }
     process::which_outside(host.headless.as_ref()?.program, project)
+}
+
+/// The same for a program that speaks ACP.
+pub fn find_acp_program(agent: &acp::AcpAgent, project: &Path) -> Option<PathBuf> {
+    process::which_outside(agent.headless.program, project)
+}
+
+/// Reads the log of a session of `ralph run`, as the journal names its agent; `None`: its lines are no events.
+pub fn log_reader(agent: &str) -> Option<Box<dyn Decode>> {
+    if agent == acp::COMMAND.name || acp::AcpAgent::by_name(agent).is_some() {
+        return Some(Box::new(acp::AcpClient::of_log()));
+    }
+    Host::by_name(agent).filter(|host| host.headless.is_some()).map(Host::log_reader)
 }
 
 /// Reads an event from a hook's standard input, and finds out who sent it.

@@ -15,7 +15,7 @@ const HEADLESS: Headless = Headless {
     install: "npm install -g opencode-ai",
     before: &["run", "--format", "json"],
     after: &[],
-    model: "-m",
+    model: Some("-m"),
     session: None,
     budget: None,
     // What its settings do not ask for, it may do.

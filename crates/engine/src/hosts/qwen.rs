@@ -16,7 +16,7 @@ const HEADLESS: Headless = Headless {
     install: "npm install -g @qwen-code/qwen-code",
     before: &["-o", "stream-json"],
     after: &[],
-    model: "-m",
+    model: Some("-m"),
     session: Some("--session-id"),
     budget: None,
     modes: &[("acceptEdits", &["--approval-mode", "auto-edit"]), ("bypassPermissions", &["--approval-mode", "yolo"])],

@@ -1,5 +1,7 @@
 //! What an agent without a person prints, line by line: the one trait, for the two kinds of decoders.
 
+use std::time::Duration;
+
 use ralph_core::{
     judge::{
         ToolUse,
@@ -11,12 +13,32 @@ use ralph_core::{
 use super::Heard;
 use crate::sys::secrets;
 
+/// How long a client may wait for what it runs in the background after its agent has come to an end. The older one waits for 5 seconds, the newer one for as
+/// long as a server lives.
+const PATIENCE: Duration = Duration::from_mins(2);
+
 /// Makes sense of a session's lines.
 pub trait Decode: Send {
     /// Takes one line, and puts what is to be told into `told`.
     fn line(&mut self, line: &[u8], told: &mut Vec<Heard>) -> Line;
     /// Whether the agent has come to its end, and only the process has not.
     fn is_over(&self) -> bool;
+    /// The beginning of a conversation over its standard input, which stays open then; `None`: it gets the prompt there, and nothing else.
+    fn first_words(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+    /// Lines to send, after a line of its own.
+    fn words_to_send(&mut self) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+    /// Lines to send before it is ended.
+    fn cancel(&mut self) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+    /// How long its process may live on after it has come to its end, and nothing is heard.
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
     /// Whether it only repeats an error, and will not stop by itself.
     fn is_stuck(&self) -> bool {
         false

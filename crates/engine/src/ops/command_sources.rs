@@ -231,6 +231,10 @@ fn of_loops(project: &Project) -> Vec<Source> {
 
 /// `ralph.toml`: the commands of its gates, and those that subagents have to pass.
 fn settings(project: &Project) -> Option<Result<Source, Broken>> {
+    // Settings from outside of the project need nobody's trust.
+    if project.settings().is_some() {
+        return None;
+    }
     Some(content(project, config::FILE, Role::Settings)?.and_then(|bytes| {
         let config = config::parse(&bytes).map_err(|problem| Broken::new(config::FILE, &problem, Role::Settings))?;
         let merges = config.pull_requests.merge == Merge::Ralph;

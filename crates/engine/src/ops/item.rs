@@ -71,7 +71,7 @@ impl Listed {
 
     /// The item to work on next.
     pub fn next(&self) -> Option<&Item> {
-        self.list.open().next()
+        self.list.next()
     }
 }
 

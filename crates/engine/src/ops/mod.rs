@@ -1,5 +1,6 @@
 //! Acts on a loop, for a command and for a person's words in the agent's session alike.
 
+pub mod bundle;
 pub mod cancel;
 pub mod changes;
 pub mod command_sources;

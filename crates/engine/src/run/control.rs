@@ -49,6 +49,8 @@ struct Seen {
     is_finishing: bool,
     /// The loop was paused at the last look, and the observer knows it.
     is_paused: bool,
+    /// No more iterations than this one were asked for.
+    is_last: bool,
 }
 
 impl Control {
@@ -65,6 +67,11 @@ impl Control {
             1 => Asked::Finish,
             _ => Asked::End,
         }
+    }
+
+    /// An iteration begins; `is_last`: no more than this one were asked for.
+    pub(super) fn begins(&self, is_last: bool) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).is_last = is_last;
     }
 
     /// Whether the session, or what is measured after it, should go on. Asked again and again; the observer is told once that this iteration is the last.
@@ -84,13 +91,13 @@ impl Control {
                 seen.is_paused = !file.active;
             }
         }
-        let is_gone = seen.is_gone;
+        let (is_gone, is_last) = (seen.is_gone, seen.is_last || asked > Asked::Nothing);
         drop(seen);
         if is_news {
             self.observer.on_event(&RunEvent::Finishing);
         }
         if let Some(paused) = paused {
-            self.observer.on_event(&RunEvent::Paused { paused });
+            self.observer.on_event(&RunEvent::Paused { paused, is_last });
         }
         asked < Asked::End && !is_gone
     }

@@ -100,7 +100,12 @@ pub enum RunEvent<'a> {
     /// A person asked for the end after this iteration.
     Finishing,
     /// A person paused the loop, so this iteration is the last; or took the pause back (`false`), and the run goes on.
-    Paused { paused: bool },
+    Paused {
+        paused: bool,
+        /// It ends after this iteration in any case: a person or `-n` said so.
+        #[serde(skip)]
+        is_last: bool,
+    },
     /// The run is over.
     Ended {
         how: End,

@@ -298,6 +298,7 @@ impl<'a> Iterations<'a> {
         if is_used_up(&l, &Work::default(), now) {
             return Ok(Start::UsedUp(Box::new(l)));
         }
+        self.control.begins(self.orders.rounds.is_some_and(|most| self.done + 1 >= most));
         let mut plan = plan::plan(self.project, &self.orders.settings, &l, &self.before);
         let (agent, session, iteration) = (self.agent(now), session::new_id(), l.file.iteration);
         // The model that was asked for is the first agent's.

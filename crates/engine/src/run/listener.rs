@@ -40,6 +40,9 @@ const STOPPED_MS: u64 = 1_000;
 const MOST_TEXT: usize = 256 << 10;
 const MOST_COMPLAINTS: usize = 4 << 10;
 
+/// Of a longer line that ralph sends only the beginning is logged: the prompt is the loop's.
+const MOST_SENT: usize = 2 << 10;
+
 /// Listens to one session.
 pub(super) struct Ear {
     /// Gone when the session is over: something that holds a pipe may still speak then.
@@ -64,6 +67,8 @@ pub(super) struct Listening {
     err: Lines,
     pub(super) sense: Decoder,
     complaints: Tail,
+    /// To the agent's standard input, where a conversation is had over it; gone when that is over.
+    answers: Option<SyncSender<Vec<u8>>>,
 }
 
 /// Makes sense of the output.
@@ -108,18 +113,32 @@ impl Decoder {
     pub(super) fn plain() -> Self {
         Decoder::Plain(Tail::new(MOST_TEXT))
     }
+
+    /// The beginning of a conversation with the agent, if one is had.
+    pub(super) fn first_words(&mut self) -> Option<Vec<u8>> {
+        match self {
+            Decoder::Events(stream) => stream.first_words(),
+            Decoder::Plain(_) => None,
+        }
+    }
 }
 
 impl Ear {
     /// Begins to listen; `command` is the first line of the log.
-    pub(super) fn new(sense: Decoder, log: &Path, command: &str, tell: SyncSender<Option<Vec<Heard>>>) -> Self {
+    pub(super) fn new(
+        sense: Decoder,
+        log: &Path,
+        command: &str,
+        tell: SyncSender<Option<Vec<Heard>>>,
+        answers: Option<SyncSender<Vec<u8>>>,
+    ) -> Self {
         let mut log = open(log);
         log.write(secrets::mask(&format!("$ {command}\n")).as_bytes());
         let most = if matches!(sense, Decoder::Events(_)) { MAX_EVENT } else { MAX_LINE };
         let (out, err) = (Lines::new(most), Lines::new(MAX_LINE));
         let problem = log.problem().map(|problem| vec![Heard::Line { text: problem.to_owned() }]);
-        let listening =
-            Listening { log, masking: [secrets::masking(), secrets::masking()], out, err, sense, complaints: Tail::new(MOST_COMPLAINTS) };
+        let (masking, complaints) = ([secrets::masking(), secrets::masking()], Tail::new(MOST_COMPLAINTS));
+        let listening = Listening { log, masking, out, err, sense, complaints, answers };
         let ear = Ear {
             listening: Mutex::new(Some(listening)),
             tell,
@@ -158,6 +177,13 @@ impl Ear {
         }
     }
 
+    /// Tells an agent that talks with ralph that its session is to end.
+    pub(super) fn cancel(&self) {
+        if let Some(listening) = self.listening.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            listening.cancel();
+        }
+    }
+
     pub(super) fn took(&self) -> Duration {
         self.begun.elapsed()
     }
@@ -180,6 +206,11 @@ impl Ear {
         self.is_over.load(Ordering::Relaxed)
     }
 
+    /// How long its process may live on after its end.
+    pub(super) fn patience(&self) -> Duration {
+        self.now(Listening::patience).unwrap_or_default()
+    }
+
     /// Whether the agent only repeats an error.
     pub(super) fn is_stuck(&self) -> bool {
         self.now(Listening::is_stuck).unwrap_or(false)
@@ -193,6 +224,7 @@ impl Ear {
     /// Ends the listening. The observer is told nothing any more.
     pub(super) fn finish(&self) -> Option<Listening> {
         let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        listening.answers = None;
         let mut told = Vec::new();
         listening.last_lines(&mut told);
         self.hand_on(told);
@@ -214,9 +246,15 @@ impl Listening {
     fn take(&mut self, pipe: Pipe, bytes: &[u8], told: &mut Vec<Heard>) -> bool {
         match (pipe, &mut self.sense) {
             (Pipe::Out, Decoder::Events(stream)) => {
-                let log = &mut self.log;
+                let (log, answers) = (&mut self.log, &self.answers);
                 let mut is_alive = false;
-                self.out.feed(bytes, |line| is_alive |= event(stream.as_mut(), log, line, told));
+                self.out.feed(bytes, |line| {
+                    is_alive |= event(stream.as_mut(), log, line, told);
+                    send(stream.words_to_send(), answers.as_ref(), log);
+                });
+                if stream.is_over() {
+                    self.answers = None;
+                }
                 is_alive
             }
             (Pipe::Out, Decoder::Plain(text)) => {
@@ -253,6 +291,19 @@ impl Listening {
             }
         }
         told.extend(self.err.finish().map(|line| Heard::of_line(&line)));
+    }
+
+    fn cancel(&mut self) {
+        if let Decoder::Events(stream) = &mut self.sense {
+            send(stream.cancel(), self.answers.as_ref(), &mut self.log);
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        match &self.sense {
+            Decoder::Events(stream) => stream.patience(),
+            Decoder::Plain(_) => Duration::ZERO,
+        }
     }
 
     fn is_stuck(&self) -> bool {
@@ -294,6 +345,19 @@ fn event(stream: &mut dyn Decode, log: &mut Growing, line: &[u8], told: &mut Vec
     kind != Line::Ping
 }
 
+/// Sends lines to the agent, and writes them down.
+fn send(lines: Vec<Vec<u8>>, answers: Option<&SyncSender<Vec<u8>>>, log: &mut Growing) {
+    for line in lines {
+        log.write(b"> ");
+        log.write(&secrets::mask_bytes(&line.trim_ascii_end()[..line.trim_ascii_end().len().min(MOST_SENT)]));
+        log.write(b"\n");
+        if let Some(answers) = answers {
+            // An agent that does not read, or reads no more, is not waited for.
+            let _ = answers.try_send(line);
+        }
+    }
+}
+
 fn plain_lines(lines: &mut Lines, bytes: &[u8], told: &mut Vec<Heard>) {
     let mut skipped = bytes.split(|byte| *byte == b'\n').count().saturating_sub(MOST_AT_ONCE + 1);
     lines.feed(bytes, |line| match skipped {
@@ -322,7 +386,7 @@ mod tests {
     fn pains_13_the_time_in_which_this_process_was_stopped_is_no_silence() {
         let folder = crate::sys::temp_dir::Scratch::create("ralph-ear-", false).unwrap();
         let (tell, _told) = sync_channel(8);
-        let ear = Ear::new(Decoder::plain(), &folder.path().join("1.log"), "agent", tell);
+        let ear = Ear::new(Decoder::plain(), &folder.path().join("1.log"), "agent", tell, None);
         let stopped = Duration::from_millis(STOPPED_MS + 200);
         std::thread::sleep(stopped);
         assert!(ear.silence() < stopped);
@@ -339,7 +403,7 @@ mod tests {
         let folder = crate::sys::temp_dir::Scratch::create("ralph-ear-", false).unwrap();
         let path = folder.path().join("logs/1.log");
         let (tell, told) = sync_channel(8);
-        let ear = Ear::new(Decoder::plain(), &path, "agent", tell);
+        let ear = Ear::new(Decoder::plain(), &path, "agent", tell, None);
         let hearing = std::thread::spawn(move || told.into_iter().map_while(|told| told).flatten().count());
         let line = [[b'x'; 1023].as_slice(), b"\n"].concat();
         let part = line.repeat(1024);

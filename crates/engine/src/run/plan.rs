@@ -89,11 +89,11 @@ fn goes_on(l: &Loop) -> bool {
         .is_some_and(|last| last.ruling.decision == ralph_core::judge::Decision::Block && last.ruling.code != Code::LoopPaused)
 }
 
-/// The first item that is open in the lists that the loop has to prove.
+/// The next item of the lists that the loop has to prove.
 fn next_item(project: &Project, declared: &Declared) -> Option<Item> {
     declared.gates.iter().find_map(|gate| {
         let Check::Features(check) = &gate.check else { return None };
         let bytes = features::bytes(project, project.root(), &check.path).ok()?;
-        List::parse(&bytes).ok()?.open().next().cloned()
+        List::parse(&bytes).ok()?.next().cloned()
     })
 }

@@ -11,7 +11,7 @@ use crate::{
     gates::declared,
     git::Repository,
     hosts::{
-        Host,
+        Headless, acp,
         claude::{
             program::{dotted, said_version, version_in},
             version::MESSAGE_SINCE,
@@ -59,7 +59,9 @@ impl Remark {
 pub fn look(project: &Project, permission_mode: Option<&str>, verify: &[String], agent: &Agent) -> Vec<Remark> {
     let path = match agent {
         Agent::Known(host, path) if host.is_claude() => path,
-        Agent::Known(host, _) => return of_another(host, permission_mode, env::is_container()),
+        Agent::Known(host, _) => return of_another(host.headless.as_ref(), host.title, permission_mode),
+        Agent::Acp(agent, _) => return of_another(Some(&agent.headless), agent.title, permission_mode),
+        Agent::AcpCommand(_) => return of_another(Some(&acp::COMMAND.headless), acp::COMMAND.title, permission_mode),
         // Of another program nothing is known.
         Agent::Command(_) => return Vec::new(),
     };
@@ -92,8 +94,8 @@ pub fn look(project: &Project, permission_mode: Option<&str>, verify: &[String],
 }
 
 /// What an agent other than Claude Code may do in its sessions.
-fn of_another(host: &Host, mode: Option<&str>, is_container: bool) -> Vec<Remark> {
-    let (Some(headless), title) = (host.headless.as_ref(), host.title) else { return Vec::new() };
+fn of_another(headless: Option<&Headless>, title: &str, mode: Option<&str>) -> Vec<Remark> {
+    let Some(headless) = headless else { return Vec::new() };
     let known = || headless.modes.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     match mode {
         Some(mode) if headless.mode(Some(mode)).is_none() => {
@@ -106,7 +108,7 @@ fn of_another(host: &Host, mode: Option<&str>, is_container: bool) -> Vec<Remark
             );
             vec![Remark::new(Weight::Warning, text)]
         }
-        mode => unguarded(mode, is_container).into_iter().collect(),
+        mode => unguarded(mode, env::is_container()).into_iter().collect(),
     }
 }
 
@@ -215,10 +217,13 @@ fn denied(permissions: &Permissions, rules: &[String]) -> Option<Remark> {
         return None;
     }
     let for_edits = if edits { "`ralph run --permission-mode acceptEdits` lets it change files; " } else { "" };
+    // Where commands are asked for, the client still runs some that it knows to be harmless.
+    let is_asked = |tool: &str| permissions.of_fate(Fate::Asked).into_iter().any(|asked| asked == tool);
+    let named: Vec<&str> = missing.iter().map(|tool| if *tool == "Bash" && is_asked(tool) { "most Bash commands" } else { tool }).collect();
     let rules = if rules.is_empty() { "rules".to_owned() } else { rules.join(", ") };
     let text = format!(
         "in {mode} {} will be denied, because there is no one to ask: {for_edits}{rules} under permissions.allow in .claude/settings.json would let it run commands",
-        missing.join(", ")
+        named.join(", ")
     );
     Some(Remark::new(Weight::Warning, text))
 }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, mpsc::sync_channel},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ralph_core::{
@@ -18,7 +18,12 @@ use ralph_core::{
 };
 
 use crate::{
-    hosts::{self, Exit, Headless, Host, Launch, prices::Prices, why},
+    hosts::{
+        self, Exit, Headless, Host, Launch,
+        acp::{self, AcpAgent},
+        prices::Prices,
+        why,
+    },
     run::{
         events::Heard,
         listener::{Decoder, Ear, Listening},
@@ -29,12 +34,17 @@ use crate::{
     },
 };
 
-/// How long a client may wait for what it runs in the background after its agent has come to an end. The older one waits for 5 seconds, the newer one for as
-/// long as a server lives.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// How long an agent that was told to cancel its turn may take for that, before it is asked to end: this part of its grace.
+const PART_OF_GRACE: u32 = 3;
+
+/// How often it is looked whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// So many bundles of events wait for the observer before the agent has to wait.
 const WAITING: usize = 16;
+
+/// So many lines wait for an agent that ralph talks with.
+const MOST_UNREAD: usize = 1_024;
 
 /// The program that is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +53,10 @@ pub enum Agent {
     Known(&'static Host, PathBuf),
     /// A line for the shell that reads the prompt from its standard input and prints its answer.
     Command(String),
+    /// One that ralph knows, over ACP, and its program.
+    Acp(&'static AcpAgent, PathBuf),
+    /// A line for the shell that starts an agent which speaks ACP.
+    AcpCommand(String),
 }
 
 impl Agent {
@@ -50,6 +64,8 @@ impl Agent {
         match self {
             Agent::Known(host, _) => host.name,
             Agent::Command(_) => "command",
+            Agent::Acp(agent, _) => agent.name,
+            Agent::AcpCommand(_) => acp::COMMAND.name,
         }
     }
 
@@ -57,12 +73,18 @@ impl Agent {
     pub fn title(&self) -> &str {
         match self {
             Agent::Known(host, _) => host.title,
-            Agent::Command(line) => line,
+            Agent::Acp(agent, _) => agent.title,
+            Agent::Command(line) | Agent::AcpCommand(line) => line,
         }
     }
 
     pub fn is_claude(&self) -> bool {
         matches!(self, Agent::Known(host, _) if host.is_claude())
+    }
+
+    /// Whether ralph talks with it over its standard input.
+    fn talks(&self) -> bool {
+        matches!(self, Agent::Acp(..) | Agent::AcpCommand(_))
     }
 
     /// Whether it tells what it used.
@@ -73,6 +95,8 @@ impl Agent {
     pub(super) fn headless(&self) -> Option<&'static Headless> {
         match self {
             Agent::Known(host, _) => host.headless.as_ref(),
+            Agent::Acp(agent, _) => Some(&agent.headless),
+            Agent::AcpCommand(_) => Some(&acp::COMMAND.headless),
             Agent::Command(_) => None,
         }
     }
@@ -133,12 +157,17 @@ pub fn new_id() -> String {
 pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wanted: &dyn Fn() -> bool) -> Ended {
     process_tree::inherit_orphans();
     let (tell, told) = sync_channel(WAITING);
-    let sense = match session.agent.headless() {
+    let mut sense = match session.agent.headless() {
         Some(headless) => Decoder::Events((headless.stream)(&session.launch())),
         None => Decoder::plain(),
     };
-    let task = session.task();
-    let ear = Arc::new(Ear::new(sense, session.log, &shown(&task), tell));
+    let mut task = session.task();
+    let (answers, more) =
+        sense.first_words().map(|words| (words, sync_channel(MOST_UNREAD))).map_or((None, None), |(words, (answers, more))| {
+            task.input = words;
+            (Some(answers), Some(more))
+        });
+    let ear = Arc::new(Ear::new(sense, session.log, &shown(&task), tell, answers));
     let (ended, reason, listening) = thread::scope(|scope| {
         scope.spawn(|| told.into_iter().map_while(|told| told).flatten().for_each(|heard| hears(&heard)));
         let listener: Listener = {
@@ -159,7 +188,10 @@ pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wanted
             asked: &|| session.asked(&ear),
             leave_running: None,
         };
-        let ended = task.run_heard(&listener, leave);
+        let ended = match more {
+            Some(more) => task.run_in_conversation(&listener, leave, more),
+            None => task.run_heard(&listener, leave),
+        };
         (ended, reason.into_inner(), ear.finish())
     });
     // If another program ran at the same time, orphans were not looked for.
@@ -176,8 +208,10 @@ impl Session<'_> {
         let own = headless.into_iter().flat_map(|headless| headless.variables).copied();
         let vars = vars.into_iter().chain(self.model.map(|model| ("RALPH_MODEL", model))).chain(own);
         let (program, args) = match self.agent {
-            Agent::Known(_, program) => (program.into(), headless.map(|headless| headless.args(&self.launch())).unwrap_or_default()),
-            Agent::Command(line) => command::shell(line),
+            Agent::Known(_, program) | Agent::Acp(_, program) => {
+                (program.into(), headless.map(|headless| headless.args(&self.launch())).unwrap_or_default())
+            }
+            Agent::Command(line) | Agent::AcpCommand(line) => command::shell(line),
         };
         Task {
             program,
@@ -198,12 +232,19 @@ impl Session<'_> {
             permission_mode: self.permission_mode,
             usd_micros_left: self.usd_micros_left,
             prices: self.prices,
+            folder: self.folder,
+            prompt: self.prompt,
         }
     }
 
     /// How it is asked to end. A client that is interrupted tells what it used. One whose agent has stopped has done so, and takes any request for the end of
     /// what runs in its background, of which it tells the agent, who begins anew (2.1.197).
     fn asked(&self, ear: &Ear) -> Asked {
+        ear.cancel();
+        let until = Instant::now() + self.grace / PART_OF_GRACE;
+        while self.agent.talks() && !ear.is_over() && Instant::now() < until {
+            thread::sleep(LOOK_EVERY);
+        }
         let heeds_interrupts = self.agent.headless().is_some_and(|headless| headless.heeds_interrupts);
         match heeds_interrupts {
             true if ear.is_over() => Asked::Not,
@@ -220,7 +261,7 @@ impl Session<'_> {
             Some(Outcome::Interrupted)
         } else if is_over(self.limit, ear.took()) {
             Some(Outcome::Cut { by: Cut::Time })
-        } else if is_over(self.silence, silence) || (ear.is_over() && silence > PATIENCE) || ear.is_stuck() {
+        } else if is_over(self.silence, silence) || (ear.is_over() && silence > ear.patience()) || ear.is_stuck() {
             Some(Outcome::Cut { by: Cut::Silence })
         } else {
             None

@@ -3,11 +3,11 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
 use crate::{
-    store::{Error, loops},
+    store::{Error, loops, place::Place, private},
     sys::{env, files},
 };
 
@@ -18,6 +18,8 @@ pub struct Project {
     state: Option<PathBuf>,
     /// This project's folder in there, once it was checked.
     pub(super) state_folder: OnceLock<PathBuf>,
+    /// The settings that count instead of its `ralph.toml`.
+    settings: Option<Arc<[u8]>>,
 }
 
 impl PartialEq for Project {
@@ -28,17 +30,19 @@ impl PartialEq for Project {
 
 impl Eq for Project {}
 
+const LARGEST_SETTINGS: usize = 1 << 20;
+
 /// Folders that every loop needs; [`Project::folder`] makes the others.
 const FOLDERS: [&str; 3] = ["journal", "archive", "backup"];
 
 impl Project {
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Project { root: root.into(), state: env::state_dir(), state_folder: OnceLock::new() }
+        Project { root: root.into(), state: env::state_dir(), state_folder: OnceLock::new(), settings: None }
     }
 
     /// A project without state files.
     pub fn passing(root: impl Into<PathBuf>) -> Self {
-        Project { root: root.into(), state: None, state_folder: OnceLock::new() }
+        Project { root: root.into(), state: None, state_folder: OnceLock::new(), settings: None }
     }
 
     /// A project whose user has the state folder `state`.
@@ -74,6 +78,25 @@ impl Project {
         let repository = within.last().filter(|dir| dir.join(".git").exists());
         let root = within.iter().find(ralphs).or_else(|| within.iter().find(clients)).or(repository);
         Project::at(root.map_or(start.as_path(), |dir| *dir))
+    }
+
+    /// The same project under the settings of a file outside of it, a `ralph.toml` in a folder that only this user can write into. Whoever wrote it may run any
+    /// command as this user anyway, so it needs no trust; the project's own `ralph.toml` does not count.
+    pub fn under_settings(mut self, file: &Path) -> Result<Self, Error> {
+        let real = file.canonicalize().map_err(Error::io("read", file))?;
+        let place = Place::of(&self);
+        let is_ours = fs::symlink_metadata(&real).is_ok_and(|meta| meta.is_file() && files::is_mine_alone(&meta));
+        let folder = real.parent().unwrap_or(&real);
+        if !is_ours || private::check(folder, &place).is_err() || real.starts_with(place.top()) {
+            return Err(Error::NotOurs { path: file.display().to_string() });
+        }
+        self.settings = Some(files::read(&real, LARGEST_SETTINGS).map_err(Error::io("read", file))?.into());
+        Ok(self)
+    }
+
+    /// The settings that count instead of `ralph.toml`.
+    pub(crate) fn settings(&self) -> Option<&[u8]> {
+        self.settings.as_deref()
     }
 
     pub fn root(&self) -> &Path {

@@ -18,11 +18,16 @@ pub struct RunOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_cmd: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub acp_cmd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inner: Option<u64>,
+    /// The settings that count instead of `ralph.toml`, by their absolute path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gates: Option<String>,
 }
 
 fn path(loop_name: &str) -> String {
@@ -50,24 +55,28 @@ impl RunOptions {
             agent: self.agent.or(before.agent),
             fallback: if self.fallback.is_empty() { before.fallback } else { self.fallback },
             agent_cmd: self.agent_cmd.or(before.agent_cmd),
+            acp_cmd: self.acp_cmd.or(before.acp_cmd),
             model: self.model.or(before.model),
             permission_mode: self.permission_mode.or(before.permission_mode),
             inner: self.inner.or(before.inner),
+            gates: self.gates.or(before.gates),
         }
     }
 
     /// As a person would type it; `None`: there are none.
     pub fn words(&self) -> Option<String> {
         let quoted = |text: &String| {
-            if text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c)) { text.clone() } else { format!("'{text}'") }
+            if text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c)) { text.clone() } else { format!("'{text}'") }
         };
         let fallback = self.fallback.iter().map(|name| ("--fallback", Some(quoted(name))));
         let options = [
             ("--agent", self.agent.as_ref().map(quoted)),
             ("--agent-cmd", self.agent_cmd.as_ref().map(quoted)),
+            ("--acp-cmd", self.acp_cmd.as_ref().map(quoted)),
             ("--model", self.model.as_ref().map(quoted)),
             ("--permission-mode", self.permission_mode.as_ref().map(quoted)),
             ("--inner", self.inner.map(|n| n.to_string())),
+            ("--gates", self.gates.as_ref().map(quoted)),
         ];
         let words: Vec<String> =
             options.into_iter().chain(fallback).filter_map(|(name, value)| Some(format!("{name} {}", value?))).collect();

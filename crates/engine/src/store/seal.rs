@@ -173,6 +173,22 @@ pub fn is_known(project: &Project, id: &str) -> bool {
     sealed(project, id).is_some() || !project.keeps_state()
 }
 
+/// Whether there is a seal of this loop.
+pub(crate) fn has_seal(project: &Project, id: &str) -> bool {
+    sealed(project, id).is_some()
+}
+
+/// Where the line of a seal of this loop begins in the journal; `None`: it is none.
+pub(crate) fn begin(bytes: &[u8], id: &str) -> Option<u64> {
+    Seal::parse(Kind::Live, bytes.to_vec()).filter(|seal| seal.head.id == id).map(|seal| seal.head.from)
+}
+
+/// The same seal for a journal in which its line begins there.
+pub(crate) fn begun_at(seal: &str, from: u64) -> String {
+    let Some((head, line)) = seal.split_once('\n') else { return seal.to_owned() };
+    Head::parse(head.as_bytes()).map_or_else(|| seal.to_owned(), |head| Head { from, ..head }.to_line() + line)
+}
+
 /// The last line of the loop of this name and id, while it lives.
 pub(super) fn living(project: &Project, name: &str, id: &str) -> Option<Record> {
     Some(Seal::living(project, name, id)?.record)
@@ -271,7 +287,7 @@ fn write(project: &Project, head: &Head, state: &State, before: Kind, line: &[u8
 }
 
 /// A loop takes this name: the seal of another one that had it is kept under that one's id.
-pub(super) fn make_room(project: &Project, name: &str, id: &str) {
+pub(crate) fn make_room(project: &Project, name: &str, id: &str) {
     if head(project, name).is_some_and(|other| other.id != id) {
         close(project, name);
     }

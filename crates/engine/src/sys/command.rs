@@ -141,7 +141,7 @@ impl Task<'_> {
         };
         let leave =
             Leave { cancelled: &|| false, grace: Duration::ZERO, hurry: Duration::ZERO, asked: &|| Asked::ToEnd, leave_running: None };
-        let ended = self.run_until_silence(&(listener as Listener), leave, last_words)?;
+        let ended = self.run_until_silence(&(listener as Listener), leave, last_words, None)?;
         let heard = |stream: Stream| {
             let mut bytes = std::mem::take(&mut *kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner));
             let fits = bytes.len() <= most;
@@ -155,11 +155,22 @@ impl Task<'_> {
 
     /// Runs it while `listener` gets its output.
     pub fn run_heard(self, listener: &Listener, leave: Leave<'_>) -> Result<Ended, Failure> {
-        self.run_until_silence(listener, leave, LAST_WORDS)
+        self.run_until_silence(listener, leave, LAST_WORDS, None)
+    }
+
+    /// The same, while it gets more input. Its input is closed when the last sender of it is gone.
+    pub fn run_in_conversation(self, listener: &Listener, leave: Leave<'_>, more: Receiver<Vec<u8>>) -> Result<Ended, Failure> {
+        self.run_until_silence(listener, leave, LAST_WORDS, Some(more))
     }
 
     #[expect(clippy::disallowed_methods, reason = "the one place that runs programs under a limit")]
-    fn run_until_silence(self, listener: &Listener, leave: Leave<'_>, last_words: Duration) -> Result<Ended, Failure> {
+    fn run_until_silence(
+        self,
+        listener: &Listener,
+        leave: Leave<'_>,
+        last_words: Duration,
+        more: Option<Receiver<Vec<u8>>>,
+    ) -> Result<Ended, Failure> {
         let mut command = Command::new(&self.program);
         command.args(&self.args).current_dir(self.folder);
         for name in &self.hidden {
@@ -172,12 +183,12 @@ impl Task<'_> {
         in_a_group_of_its_own(&mut command);
         let begun = Instant::now();
         let (mut child, known) = process_tree::start(&mut command).map_err(Failure::CannotStart)?;
-        let small = self.input.len() <= FITS_INTO_A_PIPE;
+        let is_small = more.is_none() && self.input.len() <= FITS_INTO_A_PIPE;
         if let Some(mut stdin) = child.stdin.take() {
-            let input = self.input;
+            let parts = std::iter::once(self.input).chain(more.into_iter().flatten());
             // A program may end without reading it.
-            let mut write = move || drop(stdin.write_all(&input));
-            if small { write() } else { drop(thread::spawn(write)) }
+            let write = move || drop(parts.into_iter().try_for_each(|part| stdin.write_all(&part)));
+            if is_small { write() } else { drop(thread::spawn(write)) }
         }
         let (sender, silence) = channel();
         let busy = Arc::new(AtomicUsize::new(0));

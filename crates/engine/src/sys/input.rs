@@ -57,6 +57,24 @@ fn from(fd: impl std::os::fd::AsFd, max: usize, silence: Duration) -> io::Result
     Ok(Input { bytes, fell_silent: false })
 }
 
+/// Waits until standard input ends or breaks; what comes is dropped.
+#[cfg(unix)]
+pub(super) fn wait_for_the_end() {
+    const LONG: Duration = Duration::from_hours(1);
+    let (stdin, mut dropped) = (rustix::stdio::stdin(), [0; 1024]);
+    loop {
+        match is_ready(stdin, LONG).map(|is_ready| is_ready.then(|| rustix::io::read(stdin, &mut dropped))) {
+            Ok(None | Some(Ok(1..) | Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN))) => {}
+            Ok(Some(Ok(0) | Err(_))) | Err(_) => return,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn wait_for_the_end() {
+    let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+}
+
 /// Waits for input or its end; `false`: there was neither in time.
 #[cfg(unix)]
 fn is_ready(fd: std::os::fd::BorrowedFd<'_>, silence: Duration) -> io::Result<bool> {

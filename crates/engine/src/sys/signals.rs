@@ -10,6 +10,9 @@ static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 /// If signals are told apart, these decide what is a request to end.
 static TOLD: OnceLock<Told> = OnceLock::new();
 
+/// The parent of this process is gone, which is a request to end like any other.
+static IS_ORPHAN: AtomicBool = AtomicBool::new(false);
+
 /// Whether an interrupt ends this process, where it is caught for the sake of a question.
 #[cfg(unix)]
 static OBEYED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -32,6 +35,15 @@ pub fn notice() {
 #[cfg(not(unix))]
 pub fn notice() {
     ASKED.get_or_init(|| Arc::new(AtomicBool::new(false)));
+}
+
+/// From now on the end of standard input is a request to end, also where a parent that held it was killed. What comes before its end is dropped.
+pub fn end_with_standard_input() -> std::io::Result<()> {
+    let listens = move || {
+        super::input::wait_for_the_end();
+        IS_ORPHAN.store(true, Ordering::Relaxed);
+    };
+    std::thread::Builder::new().name("parent".to_owned()).spawn(listens).map(drop)
 }
 
 /// From now on a write beyond the limit on file sizes is an error, and does not end this process.
@@ -60,7 +72,7 @@ pub(super) fn notes_interrupts() -> bool {
 }
 
 fn was_asked() -> bool {
-    ASKED.get().is_some_and(|asked| asked.load(Ordering::Relaxed))
+    IS_ORPHAN.load(Ordering::Relaxed) || ASKED.get().is_some_and(|asked| asked.load(Ordering::Relaxed))
 }
 
 /// Signals of one process, told apart: a person at the keyboard, and the system.
@@ -102,9 +114,9 @@ impl Told {
         self.interrupts.load(Ordering::Relaxed)
     }
 
-    /// The system wants this process to end, or the terminal is gone.
+    /// The system wants this process to end, or its terminal or parent is gone.
     pub fn ended(&self) -> bool {
-        self.ended.load(Ordering::Relaxed)
+        self.ended.load(Ordering::Relaxed) || IS_ORPHAN.load(Ordering::Relaxed)
     }
 }
 

@@ -16,7 +16,11 @@ use ralph_core::{
 use serde::Serialize;
 
 use crate::{
-    hosts::{Decode, Heard, Host, Line, client, transcript},
+    hosts::{
+        Decode, Heard, Host, Line,
+        acp::{self, AcpClient},
+        client, transcript,
+    },
     store::project::Project,
     sys::{
         files,
@@ -49,6 +53,8 @@ const END_OF_JOURNAL: u64 = 1 << 20;
 pub enum Source {
     /// The log of a session of `ralph run`: the output of that agent.
     Log(&'static Host, PathBuf),
+    /// The log of a session over ACP: the lines of both sides.
+    Acp(PathBuf),
     /// The log of an unknown program: its output.
     Plain(PathBuf),
     /// The transcript of a session.
@@ -63,9 +69,11 @@ impl Source {
             return None;
         }
         let path = project.root().join(log);
-        Some(
-            Host::by_name(agent).filter(|host| host.headless.is_some()).map_or(Source::Plain(path.clone()), |host| Source::Log(host, path)),
-        )
+        Some(match Host::by_name(agent).filter(|host| host.headless.is_some()) {
+            Some(host) => Source::Log(host, path),
+            None if agent.split(':').next() == Some(acp::COMMAND.name) => Source::Acp(path),
+            None => Source::Plain(path),
+        })
     }
 
     /// The transcript of a session, if its client has written one.
@@ -88,7 +96,7 @@ impl Source {
     /// The file that grows.
     pub fn path(&self) -> &Path {
         match self {
-            Source::Log(_, path) | Source::Plain(path) | Source::Transcript(path) => path,
+            Source::Log(_, path) | Source::Acp(path) | Source::Plain(path) | Source::Transcript(path) => path,
         }
     }
 }
@@ -285,6 +293,7 @@ impl Source {
     fn decoder(&self) -> Box<dyn Decode> {
         match self {
             Source::Log(host, _) => host.log_reader(),
+            Source::Acp(_) => Box::new(AcpClient::of_log()),
             Source::Plain(_) | Source::Transcript(_) => Host::FIRST.log_reader(),
         }
     }
@@ -300,7 +309,7 @@ impl Source {
                 }
                 false
             }
-            Source::Log(..) => stream.line(line, told) == Line::Plain,
+            Source::Log(..) | Source::Acp(_) => stream.line(line, told) == Line::Plain,
             Source::Plain(_) => true,
         };
         let is_command = number == 0 && line.starts_with(b"$ ");

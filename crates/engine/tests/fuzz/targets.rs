@@ -79,7 +79,7 @@ const SETTINGS: &str = "{\n  // comment\n  \"hooks\": {\n    \"Stop\": [{\"hooks
 
 const SECRETS: &str = "API_TOKEN=abcdef12\n{\"password\": \"hunter2\", \"n\": 12345678901234567}\nhttps://user:pass1@host/x?token=0a1b2c3d&y\nAuthorization: Bearer 0a1b2c3d4e5f6a7b8c\n\\\"api_key\\\": \\\"0a1b2c\\\"\n-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ\nQw==\n-----END PRIVATE KEY-----\nghp_0a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d6e7f\n";
 
-pub(crate) const TARGETS: [Target; 26] = [
+pub(crate) const TARGETS: [Target; 28] = [
     Target {
         name: "event",
         run: event,
@@ -152,6 +152,39 @@ pub(crate) const TARGETS: [Target; 26] = [
             "\"permission_denials\":[",
             "\"modelUsage\":{",
             "\"subtype\":\"init\"",
+        ],
+    },
+    Target {
+        name: "agent-streams",
+        run: agent_streams,
+        samples: &[],
+        files: "tests/agents",
+        words: &[
+            "\"type\":\"result\"",
+            "\"type\":\"turn.failed\"",
+            "\"type\":\"error\"",
+            "\"usage\":{",
+            "\"tool_use\"",
+            "\"session_id\":\"",
+            "\"message\":\"429 too many requests, try again at Jan 15th, 2027 8:00 AM\"",
+        ],
+    },
+    Target {
+        name: "acp",
+        run: acp,
+        samples: &[],
+        files: "tests/agents/acp.jsonl",
+        words: &[
+            "\"method\":\"session/update\"",
+            "\"method\":\"session/request_permission\"",
+            "\"sessionUpdate\":\"agent_message_chunk\"",
+            "\"sessionUpdate\":\"tool_call_update\"",
+            "\"sessionUpdate\":\"usage_update\"",
+            "\"stopReason\":\"cancelled\"",
+            "\"toolCallId\":\"",
+            "\"kind\":\"allow_once\"",
+            "\"id\":5",
+            "\n> ",
         ],
     },
     Target {
@@ -542,6 +575,47 @@ fn stream(bytes: &[u8]) -> Result<u64, String> {
         stream.text().is_some(),
         stream.context().is_some(),
     ))
+}
+
+/// The output of every agent but Claude Code, to each of their decoders.
+fn agent_streams(bytes: &[u8]) -> Result<u64, String> {
+    let mut all = Vec::new();
+    for host in hosts::ALL.iter().skip(1) {
+        let mut stream = hosts::log_reader(host.name).ok_or("it has a decoder")?;
+        all.push(listened(stream.as_mut(), bytes)?);
+    }
+    what(all)
+}
+
+/// The lines of an agent over ACP, in a run and from a log.
+fn acp(bytes: &[u8]) -> Result<u64, String> {
+    let mut log = hosts::log_reader("acp:gemini").ok_or("it has a decoder")?;
+    let mut live = hosts::acp::conversation(Path::new("/project"), "acceptEdits");
+    let mut sent = live.first_words().unwrap_or_default();
+    let mut told = Vec::new();
+    for line in bytes.split(|b| *b == b'\n') {
+        live.line(line, &mut told);
+        sent.extend(live.words_to_send().concat());
+    }
+    sent.extend(live.cancel().concat());
+    must(sent.len() <= 20 * bytes.len() + 2_000, "what is sent is bounded by what was said")?;
+    must(!String::from_utf8_lossy(&sent).contains("\"optionId\":\"proceed_always\""), "nothing is allowed for good")?;
+    let heard = listened(log.as_mut(), bytes)?;
+    let outcome = format!("{:?}", live.outcome(Exit { code: Some(1), signal: None }, "complaint"));
+    what((heard, size(sent.len()), kind(&outcome), size(live.work().denied.len()), live.context().is_some()))
+}
+
+/// What a decoder makes of lines.
+fn listened(stream: &mut dyn Decode, bytes: &[u8]) -> Result<u64, String> {
+    let (mut told, mut kinds) = (Vec::new(), [0_usize; 4]);
+    for line in bytes.split(|b| *b == b'\n') {
+        kinds[stream.line(line, &mut told) as usize] += 1;
+    }
+    let outcome = format!("{:?}", stream.outcome(Exit { code: Some(1), signal: None }, "complaint"));
+    let work = stream.work();
+    let told_size = serde_json::to_string(&told).map_or(0, |json| json.len());
+    must(told_size <= 40 * bytes.len() + 1_000, "what is told is bounded by what was said")?;
+    what((kinds.map(size), size(told.len()), kind(&outcome), stream.is_over(), work.cost_unknown, stream.text().is_some()))
 }
 
 fn toml(bytes: &[u8]) -> Result<u64, String> {

@@ -93,5 +93,5 @@ fn of_loop(one: &View, count: usize, is_set_up: bool) {
 fn how_to_start(project: &Project) {
     let verify = if declared::of_project(project).gates.is_empty() { " --verify \"COMMAND\"" } else { "" };
     next(&format!("ralph run \"TASK\"{verify}"), "runs it here, in fresh sessions. Or in a session of Claude Code:");
-    ui::line(format!("      /ralph-loop \"TASK\" --promise DONE{verify}"));
+    ui::line(format!("      /ralph-loop TASK{verify}"));
 }

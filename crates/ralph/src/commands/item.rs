@@ -222,6 +222,11 @@ struct Shape<'i> {
     /// It is not marked as done, or something is wrong with it.
     open: bool,
     model: Option<&'i str>,
+    agent: Option<&'i str>,
+    pool: Option<&'i str>,
+    depends_on: &'i [String],
+    optional: bool,
+    priority: Option<&'i str>,
     verify: &'i [String],
     problem: Option<&'i str>,
 }
@@ -235,6 +240,11 @@ fn shape(item: &Item) -> Shape<'_> {
         passes: item.passes,
         open: item.is_open(),
         model: item.model.as_deref(),
+        agent: item.agent.as_deref(),
+        pool: item.pool.as_deref(),
+        depends_on: &item.depends_on,
+        optional: item.optional,
+        priority: item.priority.as_deref(),
         verify: &item.verify,
         problem: item.problem.as_deref(),
     }

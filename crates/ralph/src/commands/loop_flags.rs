@@ -68,7 +68,7 @@ impl NewLoop {
         resume::Request { which: self.name, settings: self.settings.0, goes_on: true, ..resume::Request::default() }
     }
 
-    fn is_from_stdin(&self) -> bool {
+    pub(super) fn is_from_stdin(&self) -> bool {
         self.stdin || self.prompt == ["-"]
     }
 

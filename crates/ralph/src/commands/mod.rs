@@ -1,5 +1,6 @@
 //! The command line: one file for each command.
 
+mod bundle;
 mod cancel;
 mod completions;
 mod demo;
@@ -84,7 +85,7 @@ const EXAMPLES: &str = "Examples:
 enum Command {
     Hook(HookArgs),
     Start(start::Args),
-    Run(run::Args),
+    Run(Box<run::Args>),
     Cancel(cancel::Args),
     Pause(pause::Args),
     Resume(resume::Args),
@@ -110,6 +111,7 @@ enum Command {
     #[command(hide = true)]
     Phase(phase::Args),
     Trust(trust::Args),
+    Bundle(bundle::Args),
     #[command(hide = true)]
     Notify(notify::Args),
     #[command(hide = true)]
@@ -219,7 +221,7 @@ pub(crate) fn run() -> u8 {
     let done = match command {
         Command::Hook(_) => return crate::hook::run(None),
         Command::Start(args) => start::run(project, args),
-        Command::Run(args) => run::run(project, args),
+        Command::Run(args) => run::run(project, *args),
         Command::Cancel(args) => cancel::run(project, &args),
         Command::Pause(args) => pause::run(project, &args),
         Command::Resume(args) => resume::run(project, &args),
@@ -244,6 +246,7 @@ pub(crate) fn run() -> u8 {
         Command::Gate(args) => gate::run(project, &args),
         Command::Phase(args) => phase::run(project, &args),
         Command::Trust(args) => trust::run(project, &args),
+        Command::Bundle(args) => bundle::run(project, &args),
         Command::Notify(args) => notify::run(project, &args),
         Command::Plugin(args) => plugin::run(&args),
         Command::Demo(args) => demo::run(&args),

@@ -68,7 +68,7 @@ pub(crate) fn lines(project: &Project, resumed: &Resumed) -> [String; 2] {
     let iteration = of_limit(resumed.file.iteration, resumed.file.max_iterations());
     if let Some(pid) = resumed.runner_pid {
         let state = format!("Ralph loop {} is not paused any more, at iteration {iteration}.", ui::bold(clean(&resumed.id)));
-        return [state, format!("`ralph run` (pid {pid}) goes on after this iteration.")];
+        return [state, format!("`ralph run` (pid {pid}) goes on after this iteration, unless it was told to end then (-n, Ctrl-C).")];
     }
     let state = if resumed.was_active { "was active all along" } else { "is active again" };
     let root = ui::path(project.root());

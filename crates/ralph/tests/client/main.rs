@@ -28,6 +28,7 @@ mod preflight;
 mod print;
 mod pull_requests;
 mod run;
+mod run_acp;
 mod run_agents;
 mod session_news;
 mod setup;

@@ -28,7 +28,7 @@ in_every_agent! {
 }
 
 /// The model's name in each agent's words.
-fn model(agent: &Agent) -> &'static str {
+pub(crate) fn model(agent: &Agent) -> &'static str {
     match agent.name {
         "droid" => "custom:fake-model",
         "opencode" => "fake/fake-model",
@@ -41,19 +41,22 @@ fn run(project: &Project, program: &Path, agent: &Agent, more: &[&str]) -> Outpu
     let args = ["run", TASK, "--promise", "DONE", "--agent", agent.name, "--model", model(agent)];
     let command = project.run(RALPH).args(args).args(["--permission-mode", "bypassPermissions"]).args(more).env("PATH", path);
     // opencode alone needs ten seconds for a session, beside the other tests three times as many.
-    let output = command.timeout(Duration::from_secs(240)).output();
+    let output = command.timeout(Duration::from_mins(4)).output();
     assert!(!output.timed_out, "{output:?}");
     output
 }
 
-fn records(project: &Project, kind: &str) -> Vec<Value> {
+pub(crate) fn records(project: &Project, kind: &str) -> Vec<Value> {
     let journals = files_in(project.path(".ralph/journal"));
     let text: String = journals.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
     let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].clone());
     records.filter(|event| event["kind"] == kind).collect()
 }
 
-fn bed(agent: &'static Agent, replies: impl IntoIterator<Item = Reply>) -> Result<(Project, ModelServer, std::path::PathBuf), Skip> {
+pub(crate) fn bed(
+    agent: &'static Agent,
+    replies: impl IntoIterator<Item = Reply>,
+) -> Result<(Project, ModelServer, std::path::PathBuf), Skip> {
     let (client, project, server) = (agent.installed()?, Project::new(), ModelServer::scripted(replies));
     let program = client.as_program(&project, &server);
     Ok((project, server, program))
@@ -78,7 +81,7 @@ fn h5_a_run_goes_on_until_its_claim_is_proven(agent: &'static Agent) {
     for work in &work {
         // The scripted model counts 100 tokens read and 10 written for each answer.
         let sum: u64 = ["input", "output", "cache_read", "cache_written"].iter().filter_map(|kind| work[*kind].as_u64()).sum();
-        assert!(sum >= 110 && sum % 110 == 0, "{sessions:?}");
+        assert!(sum >= 110 && sum.is_multiple_of(110), "{sessions:?}");
         // A price that nobody knows is not guessed.
         assert_eq!((&work["cost_unknown"], &work["usd_micros"]), (&true.into(), &0.into()), "{sessions:?}");
     }

@@ -142,13 +142,13 @@ fn exit_1_for_failures_and_3_for_no_loop() {
     let out = bed.ralph(&["start", "--prompt-file", "not there"]);
     fails(&out, 1, "error: cannot read not there: No such file or directory (os error 2)\n");
     let none = "No active Ralph loop\n";
-    let never = "No loop has run in this project yet. Start one: ralph start \"…\"\n";
+    let never = "No loop has run in this project yet. Start one: ralph run \"…\"\n";
     let unnamed = "there is no loop \"x\" here, nor any other\n";
     for (args, said) in [
         (vec!["cancel"], none),
         (vec!["pause"], none),
         (vec!["resume"], none),
-        (vec!["status"], none),
+        (vec!["status"], never),
         (vec!["log"], never),
         (vec!["explain"], never),
         (vec!["cancel", "--name", "x"], unnamed),

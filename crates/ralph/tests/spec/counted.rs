@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     api_errors::{fails, limit_line},
-    common::{Bed, CLIENT, LOOP, ME, RALPH, loop_text, now_ms},
+    common::{Bed, CLIENT, LOOP, ME, RALPH, loop_text, now_ms, run},
     gated::{Gated, gate},
     run::Runs,
 };
@@ -358,6 +358,8 @@ fn t17_gates_that_hold_start_no_session() {
         let said = runs.bed.ralph(args).stdout;
         assert!(said.contains("complete with nothing to do") && !said.contains("iteration 1"), "{args:?}: {said}");
     }
+    let page = run(&mut runs.bed.command(RALPH), b"").stdout;
+    assert!(page.contains("complete with nothing to do, ") && !page.contains("iteration"), "{page}");
     let id = runs.bed.last_ended()["id"].as_str().unwrap().to_owned();
     let said = runs.bed.ralph_ok(&["status", &id]);
     assert!(said.contains("iteration   0 ("), "{said}");

@@ -57,7 +57,7 @@ Next: ralph init
     bed.register();
     let page_then = at(&page(&bed, ""));
     assert!(page_then.contains("\nNext: ralph run \"TASK\" --verify \"COMMAND\"\n"), "{page_then}");
-    assert!(page_then.contains("/ralph-loop \"TASK\" --promise DONE"), "{page_then}");
+    assert!(page_then.contains("\n      /ralph-loop TASK --verify \"COMMAND\"\n"), "{page_then}");
     assert!(!bed.path(".ralph").exists(), "a look leaves nothing behind");
     // A loop in three lines.
     bed.ralph_ok(&["start", "Make it work", "--promise", "DONE", "--session", ME]);
@@ -71,6 +71,20 @@ Next: ralph init
     bed.ralph_ok(&["cancel"]);
     let over = page(&bed, "");
     assert!(over.contains("last loop   main-") && over.contains("cancelled at iteration 1") && over.contains("Next: ralph run"), "{over}");
+}
+
+/// A person without a terminal, or a script, gets the page, and doctor has nothing to tell of it. An agent's client that sends no event is trouble.
+#[test]
+fn u1_the_first_page_without_a_terminal_is_no_hook_call() {
+    let bed = Bed::in_git();
+    for input in ["", "\n"] {
+        let out = run(&mut bed.command(RALPH), input.as_bytes());
+        assert!(out.code == Some(0) && out.stdout.contains("Next: ralph init\n"), "{out:?}");
+    }
+    assert!(!bed.ralph(&["doctor"]).stdout.contains("hook.trouble"));
+    let out = run(bed.command(RALPH).env("CLAUDE_PROJECT_DIR", bed.dir()), b"");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), ""), "{out:?}");
+    assert!(bed.ralph(&["doctor"]).stdout.contains("hook.trouble"));
 }
 
 #[test]
@@ -118,7 +132,7 @@ fn u1_old_names_do_the_same() {
     // Ended loops are in the list of all.
     bed.ralph_ok(&["cancel"]);
     let all = bed.ralph(&["status", "--all"]);
-    assert!(all.code == Some(3) && all.stdout.contains("  main") && all.stdout.contains("cancelled, iteration 2"), "{all:?}");
+    assert!(all.code == Some(3) && all.stdout.contains("  main") && all.stdout.contains("cancelled at iteration 2"), "{all:?}");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn without_a_gate_nothing_is_proven() {
     let bed = Bed::in_git();
     let out = bed.ralph(&["gate"]);
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
-    assert!(out.stderr.contains("ralph start") && out.stderr.contains("[[gate]]\n"), "{out:?}");
+    assert!(out.stderr.contains("ralph run") && out.stderr.contains("[[gate]]\n"), "{out:?}");
     bed.write("ralph.toml", "[[gate]]\n");
     let out = bed.ralph(&["gate"]);
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "settings are no gate");

@@ -42,7 +42,11 @@ fn s3_5_a_claim_that_a_gate_refutes_is_not_proven() {
     let named = about.lines().find_map(|l| l.strip_prefix("The whole output: ")).expect("the log is named");
     let log = bed.read(named);
     assert!(
-        log.contains("something first\n1\n2\n") && log.contains("\n4000\n") && log.contains("\n9999\n") && log.contains("it broke here")
+        log.contains("something first\n")
+            && log.contains("1\n2\n")
+            && log.contains("\n4000\n")
+            && log.contains("\n9999\n")
+            && log.contains("it broke here")
     );
     assert!(log.contains("exit code 3"), "how it ended stands there, too");
 }

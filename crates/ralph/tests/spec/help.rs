@@ -69,7 +69,9 @@ ralph help --all    all other commands; `ralph man` has everything
 fn u1_all_commands_are_in_groups() {
     let bed = Bed::new();
     let page = bed.ralph_ok(&["help", "--all"]);
-    for title in ["Start and control:", "See:", "Prove:", "Set up:", "For agents:", "Options:", "Examples:", "For programs:"] {
+    for title in
+        ["Start and control:", "See:", "Prove:", "Set up:", "For agents:", "For other programs:", "Options:", "Examples:", "For programs:"]
+    {
         assert!(page.lines().any(|l| l == title), "{title}: {page}");
     }
     assert!(!page.contains("Other commands"), "a command that stands in no group of help.rs: {page}");

@@ -20,7 +20,7 @@ fn parsed(out: &Output) -> Value {
 fn without_a_loop_there_is_json_all_the_same() {
     let bed = Bed::new();
     let none = |message: &str| json!({"error": {"kind": "no-loop", "message": message}});
-    let never = "No loop has run in this project yet. Start one: ralph start \"…\"";
+    let never = "No loop has run in this project yet. Start one: ralph run \"…\"";
     for (command, code, expected) in [
         ("cancel", 3, none("No active Ralph loop")),
         ("pause", 3, none("No active Ralph loop")),

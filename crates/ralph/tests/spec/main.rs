@@ -16,6 +16,7 @@
 mod api_errors;
 mod blocked;
 mod brakes;
+mod bundle;
 mod claims;
 mod commands;
 mod common;

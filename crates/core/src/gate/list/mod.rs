@@ -2,15 +2,19 @@
 //!
 //! The content of a file tells which of them it is, not its name:
 //! - JSON with `features` (or a bare list of objects): `id`, `description`, `steps`, `passes`, `model`, `verify`;
-//! - JSON with `userStories`: `id`, `title`, `description`, `acceptanceCriteria`, `priority`, `passes`; in order of priority, then of the file;
+//! - JSON with `userStories`: `id`, `title`, `description`, `acceptanceCriteria`, `passes`;
+//! - both may say `priority`, `dependsOn` (`depends_on`, `blockedBy`), `optional`, `agent` and `pool`;
 //! - anything else is Markdown: [`crate::gate::list::checkboxes`] says what counts as a box there.
 //!
 //! The JSON is plain JSON, because the scripts that people have for these files read nothing else. An item passes where `passes` is the value
 //! `true`; anything else is open. An item without an id is called `item-N` by its place; the second item of an id `X` is called `X#2`.
 //!
+//! Items come in order of priority, 1 first, then of the file. One whose dependencies are open is not worked on, and an optional one is not needed.
+//!
 //! Marking an item as done changes that one value. Every other byte stays.
 
 mod checkboxes;
+mod dependencies;
 mod json_tree;
 
 use std::{collections::BTreeMap, ops::Range};
@@ -34,6 +38,16 @@ pub struct Item {
     pub passes: bool,
     /// The model that should work on it.
     pub model: Option<String>,
+    /// The agent that should.
+    pub agent: Option<String>,
+    /// The workers that may.
+    pub pool: Option<String>,
+    /// The ids of the items that have to be done before.
+    pub depends_on: Vec<String>,
+    /// The work is complete without it.
+    pub optional: bool,
+    /// Its rank, as the list says it; 1 comes first.
+    pub priority: Option<String>,
     /// Lines for the shell that must all succeed before it counts as done.
     pub verify: Vec<String>,
     /// A mistake in the list because of which it counts as open, whatever the list says.
@@ -91,6 +105,7 @@ impl List {
         }
         let mut list = if looks_like_json(body) { of_json(text)? } else { of_markdown(text)? };
         list.name_apart();
+        dependencies::check(&list.items)?;
         Ok(list)
     }
 
@@ -102,6 +117,17 @@ impl List {
 
     pub fn open(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| item.is_open())
+    }
+
+    /// The open items without which the work is not complete.
+    pub fn needed(&self) -> impl Iterator<Item = &Item> {
+        self.open().filter(|item| !item.optional)
+    }
+
+    /// The item to work on next: the first that is open and waits for no other. An optional one comes only where nothing else can be done.
+    pub fn next(&self) -> Option<&Item> {
+        let is_ready = |item: &&Item| item.depends_on.iter().all(|id| self.find(id).is_none_or(|at| !self.items[at].is_open()));
+        self.needed().find(is_ready).or_else(|| self.open().find(is_ready))
     }
 
     /// The file with one item marked as done; `bytes` are those that this list was read from.
@@ -177,8 +203,7 @@ fn of_json(text: &str) -> Result<List, Problem> {
     for (n, element) in elements.iter().enumerate() {
         let reader = Reader { text, element, members: element.members(), place: n + 1 };
         let (item, mark) = reader.item(&mut mistakes);
-        let rank = if format == Format::Stories { reader.priority() } else { 0.0 };
-        read.push((rank, item, mark));
+        read.push((reader.priority(), item, mark));
     }
     read.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (items, marks) = read.into_iter().map(|(_, item, mark)| (item, mark)).unzip();
@@ -218,7 +243,21 @@ impl Reader<'_> {
         let verify = self.lines("verify", &mut problem);
         // A mistake in the steps does not make them any less to do.
         let steps = ["steps", "acceptanceCriteria"].iter().flat_map(|key| self.lines(key, &mut None)).collect();
-        let item = Item { title: self.title(), steps, passes, model: self.words("model"), verify, problem, id, ..Item::default() };
+        let item = Item {
+            title: self.title(),
+            steps,
+            passes,
+            model: self.words("model"),
+            agent: self.words("agent"),
+            pool: self.words("pool"),
+            depends_on: ["dependsOn", "depends_on", "blockedBy"].iter().flat_map(|key| self.ids(key, &mut problem)).collect(),
+            optional: self.get("optional").is_some_and(|node| node.raw() == "true"),
+            priority: self.rank(),
+            verify,
+            problem,
+            id,
+            ..Item::default()
+        };
         (item, self.mark())
     }
 
@@ -264,14 +303,37 @@ impl Reader<'_> {
         out
     }
 
+    /// Ids of other items: one, or a list of them.
+    fn ids(&self, key: &str, problem: &mut Option<String>) -> Vec<String> {
+        let Some(node) = self.get(key).filter(|node| node.kind() != Kind::Null) else { return Vec::new() };
+        let elements = if node.kind() == Kind::List { node.elements() } else { vec![node.clone()] };
+        let mut out = Vec::new();
+        for element in elements {
+            match element.kind() {
+                Kind::Number => out.push(element.raw().to_owned()),
+                Kind::Text => out.extend(element.string().map(|id| id.trim().to_owned()).filter(|id| !id.is_empty())),
+                kind => {
+                    let what =
+                        format!("has a `{key}` that is {kind}: it must be the id of an item or a list of them, so it counts as open");
+                    problem.get_or_insert_with(|| self.at(&element, &what));
+                }
+            }
+        }
+        out
+    }
+
     fn words(&self, key: &str) -> Option<String> {
         self.get(key)?.string().filter(|text| !text.trim().is_empty())
     }
 
-    /// Its rank in the queue; a story without a priority comes after those that have one.
+    /// Its place in the queue; an item without a priority comes after those that have one.
     fn priority(&self) -> f64 {
-        let number = self.get("priority").filter(|node| matches!(node.kind(), Kind::Number | Kind::Text));
-        number.and_then(|node| node.string().unwrap_or_else(|| node.raw().to_owned()).trim().parse().ok()).unwrap_or(f64::INFINITY)
+        self.rank().and_then(|rank| rank.parse().ok()).unwrap_or(f64::INFINITY)
+    }
+
+    fn rank(&self) -> Option<String> {
+        let node = self.get("priority").filter(|node| matches!(node.kind(), Kind::Number | Kind::Text))?;
+        Some(node.string().unwrap_or_else(|| node.raw().to_owned()).trim().to_owned())
     }
 
     fn mark(&self) -> Mark {

@@ -156,3 +156,42 @@ proptest! {
         prop_assert_eq!(passes, expected);
     }
 }
+
+#[test]
+fn f4_priority_and_dependencies_choose_the_next_item() {
+    let text = r#"{"features": [
+        {"id": "A", "passes": false},
+        {"id": "B", "passes": false, "priority": 2, "dependsOn": ["C"]},
+        {"id": "C", "passes": false, "priority": "3", "depends_on": "D", "agent": "codex", "pool": "rust"},
+        {"id": "D", "passes": false, "priority": 9, "optional": true},
+        {"id": 5, "passes": true, "blockedBy": []}]}"#;
+    let list = List::parse(text.as_bytes()).unwrap();
+    assert_eq!(list.items.iter().map(|item| item.id.as_str()).collect::<Vec<_>>(), ["B", "C", "D", "A", "5"]);
+    assert_eq!(list.next().unwrap().id, "A", "B waits for C, C for D, and D is optional");
+    assert_eq!(list.needed().map(|item| item.id.as_str()).collect::<Vec<_>>(), ["B", "C", "A"]);
+    assert_eq!((list.items[1].agent.as_deref(), list.items[1].pool.as_deref()), (Some("codex"), Some("rust")));
+    let mut bytes = text.as_bytes().to_vec();
+    for (done, next) in [("A", Some("D")), ("D", Some("C")), ("C", Some("B")), ("B", None)] {
+        let list = List::parse(&bytes).unwrap();
+        bytes = list.with_done(&bytes, list.find(done).unwrap()).unwrap();
+        assert_eq!(List::parse(&bytes).unwrap().next().map(|item| item.id.clone()).as_deref(), next, "after {done}");
+    }
+}
+
+#[test]
+fn f4_a_list_that_cannot_be_worked_off_names_the_ids() {
+    for (text, says) in [
+        (r#"[{"id": "A", "dependsOn": ["Z"]}]"#, "A depends on Z, which is not in the list"),
+        (r#"[{"id": "A", "dependsOn": ["A"]}]"#, "wait for each other: A \u{2192} A"),
+        (
+            r#"[{"id": "X", "dependsOn": ["A"]}, {"id": "A", "blockedBy": ["B"]}, {"id": "B", "depends_on": "A"}]"#,
+            "A \u{2192} B \u{2192} A",
+        ),
+        (r#"[{"id": "A", "optional": true}]"#, "every item is optional"),
+    ] {
+        let problem = List::parse(text.as_bytes()).unwrap_err().to_string();
+        assert!(problem.contains(says), "{problem}");
+    }
+    let list = List::parse(br#"[{"id": "A", "dependsOn": [{}], "passes": true}]"#).unwrap();
+    assert!(list.items[0].is_open() && list.items[0].problem.as_deref().unwrap().contains("`dependsOn` that is"));
+}

@@ -5,8 +5,11 @@ use std::fs;
 use super::*;
 use crate::hosts::Host;
 
-const LAUNCH: Launch<'static> =
-    Launch { session: "s", model: Some("gpt-5.5"), permission_mode: None, usd_micros_left: 0, prices: &Prices(Vec::new()) };
+static PRICES: Prices = Prices(Vec::new());
+
+fn launch() -> Launch<'static> {
+    Launch { session: "s", model: Some("gpt-5.5"), ..Launch::of_log(&PRICES) }
+}
 
 /// A case of a recorded output: its name, how it ended, what was heard.
 struct Case {
@@ -25,7 +28,7 @@ fn cases(agent: &str) -> Vec<Case> {
         let event: Value = serde_json::from_str(line).unwrap();
         if let Some(name) = event["#"].as_str() {
             let exit = Exit { code: event["exit"].as_i64().map(|code| i32::try_from(code).unwrap()), signal: None };
-            let stream = (headless.stream)(&LAUNCH);
+            let stream = (headless.stream)(&launch());
             cases.push(Case { name: name.to_owned(), stream, exit, complaint: String::new(), told: Vec::new() });
             continue;
         }
@@ -130,7 +133,7 @@ fn h5_what_was_denied_is_told() {
         let text = fs::read_to_string(format!("{}/tests/agents/{agent}.jsonl", env!("CARGO_MANIFEST_DIR"))).unwrap();
         let mark = format!(r##"{{"#": "{result}""##);
         let lines = text.lines().skip_while(|line| !line.starts_with(&mark)).skip(1).take_while(|line| !line.starts_with(r##"{"#""##));
-        let mut stream = (Host::by_name(agent).unwrap().headless.as_ref().unwrap().stream)(&LAUNCH);
+        let mut stream = (Host::by_name(agent).unwrap().headless.as_ref().unwrap().stream)(&launch());
         let mut told = Vec::new();
         for line in std::iter::once(call).chain(lines) {
             stream.line(line.as_bytes(), &mut told);
@@ -147,7 +150,7 @@ fn h5_what_was_denied_is_told() {
 fn h5_t9_secrets_are_masked_on_the_way() {
     let key = format!("sk-ant-api03-{}", "a1B2".repeat(20));
     let mut told = Vec::new();
-    let mut gemini = (Host::by_name("gemini").unwrap().headless.as_ref().unwrap().stream)(&LAUNCH);
+    let mut gemini = (Host::by_name("gemini").unwrap().headless.as_ref().unwrap().stream)(&launch());
     for piece in [&key[..20], &key[20..], "\n"] {
         let line = serde_json::json!({"type": "message", "role": "assistant", "content": piece}).to_string();
         gemini.line(line.as_bytes(), &mut told);
@@ -160,7 +163,7 @@ fn h5_t9_secrets_are_masked_on_the_way() {
 #[test]
 fn h5_an_error_that_passes_is_forgotten_and_one_that_does_not_is_an_end() {
     let error = br#"{"type":"error","message":"400 This model's maximum context length is 1000 tokens."}"#;
-    let mut codex = (Host::by_name("codex").unwrap().headless.as_ref().unwrap().stream)(&LAUNCH);
+    let mut codex = (Host::by_name("codex").unwrap().headless.as_ref().unwrap().stream)(&launch());
     for _ in 0..STUCK {
         assert!(!codex.is_stuck());
         codex.line(error, &mut Vec::new());

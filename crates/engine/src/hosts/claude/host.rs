@@ -31,7 +31,7 @@ const HEADLESS: Headless = Headless {
     install: "npm install -g @anthropic-ai/claude-code",
     before: &["-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"],
     after: &[],
-    model: "--model",
+    model: Some("--model"),
     session: Some("--session-id"),
     budget: Some("--max-budget-usd"),
     modes: &[
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn s4_6_a_session_is_started_with_what_is_left_and_no_more() {
         let prices = Prices::default();
-        let bare = Launch { session: "id", model: None, permission_mode: None, usd_micros_left: 0, prices: &prices };
+        let bare = Launch { session: "id", ..Launch::of_log(&prices) };
         let start = "-p --output-format stream-json --verbose --include-partial-messages --session-id id";
         let line =
             |launch: Launch<'_>| HEADLESS.args(&launch).iter().map(|arg| arg.to_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ");

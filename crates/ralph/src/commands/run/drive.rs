@@ -2,13 +2,14 @@
 
 use std::{
     borrow::Cow,
+    path::Path,
     sync::{Arc, OnceLock},
 };
 
 use ralph_core::{config::Running, loops::RUN_USD, text::clean};
 use ralph_engine::{
     gates::{self, declared},
-    hosts::{self, Host, prices::Prices},
+    hosts::{self, Host, acp::AcpAgent, prices::Prices},
     notify::Ways,
     ops::{
         self, Asker, Refusal,
@@ -37,9 +38,13 @@ pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Obse
     signals::notice();
     let warn = |text: String| observer.on_event(&RunEvent::Warning { text });
     preconditions::look(project, &request, &warn)?;
-    let project = &*place(project, &request, &warn)?;
+    let mut place = place(project, &request, &warn)?;
+    let (name, options) = options(&place, &request);
+    if let Some(gates) = &options.gates {
+        place = Cow::Owned(place.into_owned().under_settings(Path::new(gates))?);
+    }
+    let project = &*place;
     refuse_what_cannot_be_proven(project)?;
-    let (name, options) = options(project, &request);
     let agents = find_agents(project, &options)?;
     let mut settings = settings(project, &options, request.sessions.no_snapshots, &warn);
     let (ways, left_out) = Ways::of_run(project, &request.notify).map_err(Failure::usage)?;
@@ -115,19 +120,21 @@ fn options(project: &Project, request: &Request) -> (String, RunOptions) {
         Ok(found) if !is_new => found.name,
         _ => asked.unwrap_or("main").to_owned(),
     };
-    let Sessions { agent, fallback, agent_cmd, model, permission_mode, inner, .. } = &request.sessions;
+    let Sessions { agent, fallback, agent_cmd, acp_cmd, model, permission_mode, inner, gates, .. } = &request.sessions;
     let said = RunOptions {
         agent: agent.clone().filter(|agent| agent != "claude"),
         fallback: fallback.clone(),
         agent_cmd: agent_cmd.clone(),
+        acp_cmd: acp_cmd.clone(),
         model: model.clone(),
         permission_mode: permission_mode.clone(),
         inner: *inner,
+        gates: gates.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned()),
     };
     let mut before = if is_new { RunOptions::default() } else { RunOptions::of(project, &name) };
     // Another agent has other models.
-    if agent.is_some() || agent_cmd.is_some() {
-        (before.agent, before.agent_cmd, before.model) = (None, None, None);
+    if agent.is_some() || agent_cmd.is_some() || acp_cmd.is_some() {
+        (before.agent, before.agent_cmd, before.acp_cmd, before.model) = (None, None, None, None);
     }
     (name, said.or(before))
 }
@@ -161,9 +168,10 @@ fn untrusted_lists(project: &Project) -> Vec<String> {
 
 /// The agent, and those that take over from it.
 fn find_agents(project: &Project, options: &RunOptions) -> Result<Vec<(session::Agent, Option<String>)>, Failure> {
-    let first = match &options.agent_cmd {
-        Some(line) => session::Agent::Command(line.clone()),
-        None => find_agent(project, options.agent.as_deref().unwrap_or("claude"))?,
+    let first = match (&options.agent_cmd, &options.acp_cmd) {
+        (Some(line), _) => session::Agent::Command(line.clone()),
+        (None, Some(line)) => session::Agent::AcpCommand(line.clone()),
+        (None, None) => find_agent(project, options.agent.as_deref().unwrap_or("claude"))?,
     };
     let mut all = vec![(first, None)];
     for named in &options.fallback {
@@ -174,13 +182,18 @@ fn find_agents(project: &Project, options: &RunOptions) -> Result<Vec<(session::
 }
 
 fn find_agent(project: &Project, name: &str) -> Result<session::Agent, Failure> {
-    let host = Host::by_name(name).ok_or_else(|| Failure::usage(format!("there is no agent \"{name}\"")))?;
-    let install = host.headless.as_ref().map_or("", |headless| headless.install);
-    hosts::find_program(host, project.root()).map(|program| session::Agent::Known(host, program)).ok_or_else(|| {
-        let program = host.headless.as_ref().map_or(name, |headless| headless.program);
+    let (found, title, headless) = if let Some(agent) = AcpAgent::by_name(name) {
+        let program = hosts::find_acp_program(agent, project.root());
+        (program.map(|program| session::Agent::Acp(agent, program)), agent.title, Some(&agent.headless))
+    } else {
+        let host = Host::by_name(name).ok_or_else(|| Failure::usage(format!("there is no agent \"{name}\"")))?;
+        let program = hosts::find_program(host, project.root());
+        (program.map(|program| session::Agent::Known(host, program)), host.title, host.headless.as_ref())
+    };
+    found.ok_or_else(|| {
+        let (program, install) = headless.map_or((name, ""), |headless| (headless.program, headless.install));
         let message = format!(
-            "there is no `{program}` on the PATH: `{install}` installs {}, or name another agent with --agent or --agent-cmd",
-            host.title
+            "there is no `{program}` on the PATH: `{install}` installs {title}, or name another agent with --agent, --agent-cmd or --acp-cmd"
         );
         Failure::coded(BLOCKED, message)
     })

@@ -130,7 +130,7 @@ impl State {
             RunEvent::Rests { until, why, .. } => vec![run_wording::rests(until, why, &self.said)],
             RunEvent::GoesOn => vec!["goes on".to_owned()],
             RunEvent::Finishing => vec!["ends after this iteration, because a person asked for it".to_owned()],
-            RunEvent::Paused { paused } => vec![run_wording::paused(*paused).to_owned()],
+            RunEvent::Paused { paused, is_last } => vec![run_wording::paused(*paused, *is_last).to_owned()],
             RunEvent::Ended { .. } => {
                 let (head, rest) = self.last.words(told);
                 std::iter::once(head).chain(rest).collect()

@@ -13,7 +13,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-use std::{io::stdout, sync::Arc};
+use std::{io::stdout, path::PathBuf, sync::Arc};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ralph_engine::{
@@ -74,6 +74,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WHERE", value_parser = whom, help_heading = LOOP)]
     notify: Vec<String>,
 
+    /// For programs: end as after SIGTERM when standard input is closed, as it is when the program that holds it dies
+    #[arg(long, hide_short_help = true, conflicts_with = "stdin", help_heading = LOOP)]
+    until_eof: bool,
+
     #[command(flatten, next_help_heading = SESSIONS)]
     sessions: Sessions,
 
@@ -92,8 +96,8 @@ const SHOWN: &str = "What is shown";
 /// How the agent is started.
 #[derive(clap::Args)]
 struct Sessions {
-    /// The agent [default: claude, or with --continue the one it had]
-    #[arg(long, value_name = "AGENT", value_parser = agents(), conflicts_with = "agent_cmd")]
+    /// The agent, or acp:NAME for one over the Agent Client Protocol [default: claude, or with --continue the one it had]
+    #[arg(long, value_name = "AGENT", value_parser = PossibleValuesParser::new(agents()), conflicts_with_all = ["agent_cmd", "acp_cmd"])]
     agent: Option<String>,
     /// An agent that goes on while the account of the one before is used up; with =MODEL its model; may be given several times
     #[arg(long, value_name = "AGENT[=MODEL]", value_parser = fallback)]
@@ -101,6 +105,9 @@ struct Sessions {
     /// Another program instead: a shell command that reads the prompt on standard input and prints its answer
     #[arg(long, value_name = "CMD", value_parser = words, conflicts_with_all = ["permission_mode", "inner"])]
     agent_cmd: Option<String>,
+    /// Another agent instead: a shell command that starts a program which speaks the Agent Client Protocol (ACP)
+    #[arg(long, value_name = "CMD", value_parser = words, conflicts_with = "agent_cmd")]
+    acp_cmd: Option<String>,
     /// The model of the sessions, unless an item of a list names another
     #[arg(long, value_name = "MODEL", value_parser = words)]
     model: Option<String>,
@@ -110,6 +117,9 @@ struct Sessions {
     /// How often its stop hook sends a session back while gates fail, before the iteration ends
     #[arg(long, value_name = "N", value_parser = super::count, allow_hyphen_values = true)]
     inner: Option<u64>,
+    /// For programs: the gates and settings of this file instead of the project's ralph.toml, which then neither counts nor needs trust; a file of yours alone, outside of the project
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    gates: Option<PathBuf>,
     /// Work in a linked worktree, created if needed; =NAME if it should not be named after the loop
     #[arg(long, value_name = "NAME", value_parser = worktree, num_args = 0..=1, require_equals = true, default_missing_value = "")]
     worktree: Option<String>,
@@ -171,13 +181,14 @@ fn whom(text: &str) -> Result<String, String> {
 }
 
 /// The agents that work without a person.
-fn agents() -> PossibleValuesParser {
-    PossibleValuesParser::new(hosts::ALL.into_iter().filter(|host| host.headless.is_some()).map(|host| host.name))
+fn agents() -> Vec<&'static str> {
+    let hosts = hosts::ALL.into_iter().filter(|host| host.headless.is_some()).map(|host| host.name);
+    hosts.chain(hosts::acp::AGENTS.iter().map(|agent| agent.name)).collect()
 }
 
 fn fallback(text: &str) -> Result<String, String> {
     let name = text.split('=').next().unwrap_or_default();
-    let known: Vec<&str> = hosts::ALL.into_iter().filter(|host| host.headless.is_some()).map(|host| host.name).collect();
+    let known = agents();
     if known.contains(&name) { Ok(text.to_owned()) } else { Err(format!("must be one of {}, perhaps with =MODEL", known.join(", "))) }
 }
 
@@ -195,6 +206,14 @@ fn permission_modes() -> impl TypedValueParser<Value = String> {
 
 pub(crate) fn run(project: &Project, args: Args) -> Done {
     let (json, quiet) = (args.json, args.quiet);
+    if args.until_eof {
+        if args.wanted.is_from_stdin() {
+            return Err(Failure::usage(
+                "standard input cannot be both the prompt and what --until-eof waits for: take the prompt from a file",
+            ));
+        }
+        signals::end_with_standard_input().map_err(|e| Failure::new(format!("cannot listen to standard input: {e}")))?;
+    }
     let request = request(args)?;
     match drive::drive(project, request, &observer(json, quiet))?.exit() {
         0 => Ok(()),
@@ -215,7 +234,7 @@ fn observer(json: bool, quiet: bool) -> Arc<dyn Observer> {
 }
 
 fn request(args: Args) -> Result<Request, Failure> {
-    let Args { mut wanted, go_on, again, rounds, once, no_wait, notify, sessions, quiet, json } = args;
+    let Args { mut wanted, go_on, again, rounds, once, no_wait, notify, until_eof: _, sessions, quiet, json } = args;
     if go_on || again {
         wanted.take_the_loops_name()?;
     }

@@ -120,7 +120,7 @@ impl State {
             // `ralph diff` shows them.
             RunEvent::Snapshot { .. } => {}
             RunEvent::Rests { until, why, .. } => self.say(&ui::warn(run_wording::rests(until, why, &self.said)), 2),
-            RunEvent::Paused { paused } => self.say(&ui::warn(run_wording::paused(*paused)), 2),
+            RunEvent::Paused { paused, is_last } => self.say(&ui::warn(run_wording::paused(*paused, *is_last)), 2),
             RunEvent::GoesOn | RunEvent::Checking { .. } => self.write(&[]),
         }
     }

@@ -81,7 +81,7 @@ impl Status {
             RunEvent::Rests { until_ms, .. } => self.doing = Doing::Rests { until: *until_ms },
             RunEvent::Ruled { .. } | RunEvent::GoesOn | RunEvent::Ended { .. } => self.doing = Doing::Nothing,
             RunEvent::Finishing => self.finishing = true,
-            RunEvent::Paused { paused } => self.paused = *paused,
+            RunEvent::Paused { paused, .. } => self.paused = *paused,
             RunEvent::Run { .. } | RunEvent::Warning { .. } | RunEvent::Snapshot { .. } => {}
         }
     }

@@ -54,7 +54,8 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if !standing.loops.is_empty() || !standing.worktrees.is_empty() {
         return Ok(());
     }
-    standing.last_ended.iter().for_each(last);
+    let Some(ended) = &standing.last_ended else { return Err(find_loop::none_yet()) };
+    last(ended);
     Err(Failure::no_loop())
 }
 

@@ -85,7 +85,7 @@ pub(super) fn nothing(loops: &Loops, width: usize) -> Vec<Line<'static>> {
     vec![
         say(&format!("No loop {place} yet."), BOLD),
         say("This screen shows one as soon as it starts:", PLAIN),
-        say("  ralph start \"…\"   in the agent's own session", PLAIN),
         say("  ralph run \"…\"     in fresh sessions", PLAIN),
+        say("  ralph start \"…\"   in the agent's own session", PLAIN),
     ]
 }

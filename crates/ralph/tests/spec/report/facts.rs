@@ -183,7 +183,7 @@ fn eyes_2_what_a_session_used_is_told_by_its_transcript() {
 #[test]
 fn eyes_2_without_a_loop_or_its_journal() {
     let bed = Bed::new();
-    let none = "No loop has run in this project yet. Start one: ralph start \"…\"";
+    let none = "No loop has run in this project yet. Start one: ralph run \"…\"";
     let out = bed.ralph(&["report"]);
     assert_eq!((out.code, out.stdout.trim()), (Some(3), none));
     for form in ["--junit", "--prometheus", "--markdown", "--html=-"] {

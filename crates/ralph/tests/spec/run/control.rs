@@ -116,6 +116,28 @@ fn u6_a_pause_of_a_run_is_shown_and_can_be_taken_back() {
     assert_eq!((code, runs.sessions()), (Some(0), 2), "{shown}");
 }
 
+/// u6: where the run ends after this iteration in any case, a pause that was taken back does not promise more.
+#[test]
+fn u6_a_pause_taken_back_in_the_last_iteration_says_that_the_run_ends() {
+    for interrupted in [false, true] {
+        let runs = Runs::new(SLOW);
+        let running = runs.start(if interrupted { &["Go", "--promise", "DONE"][..] } else { &["Go", "--promise", "DONE", "-n", "1"] });
+        begun(&runs, 1);
+        if interrupted {
+            running.signal("INT");
+            until("the word of it", || running.shown().contains("ends after this iteration"));
+        }
+        runs.bed.ralph_ok(&["pause"]);
+        until("the pause", || running.shown().contains("paused: this iteration is the last"));
+        let said = runs.bed.ralph_ok(&["resume"]);
+        assert!(said.contains("unless it was told to end then (-n, Ctrl-C)"), "{said}");
+        until("the end of it", || running.shown().contains("not paused any more; the run ends after this iteration all the same"));
+        go(&runs);
+        let (_, shown) = running.ends();
+        assert!(runs.sessions() == 1 && !shown.contains("takes the pause back") && !shown.contains("the run goes on"), "{shown}");
+    }
+}
+
 /// u6: `ralph resume` tells the truth about a run that was paused: after the last ruling it still goes on, and once it has given the loop back it does not.
 #[test]
 fn u6_a_resume_just_before_a_run_leaves_tells_the_truth() {

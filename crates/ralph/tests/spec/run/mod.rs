@@ -1,10 +1,12 @@
 //! `ralph run` with agents that are small scripts: what the runner itself does, without a client and without a model.
 
+mod acp;
 mod agents;
 mod beside;
 mod brakes;
 mod control;
 mod crash;
+mod for_programs;
 mod ground;
 mod many;
 mod money;

@@ -1,0 +1,118 @@
+//! Agents that speak the Agent Client Protocol (ACP): one client for all of them, and a table of the programs that are known to speak it.
+
+mod client;
+mod permission;
+mod tool_calls;
+
+pub(crate) use client::AcpClient;
+
+use std::path::Path;
+
+use super::{Decode, Launch, headless::Headless, prices::Prices};
+
+/// A program that speaks ACP.
+pub struct AcpAgent {
+    /// `acp:gemini`: as a person names it, and as journals do.
+    pub name: &'static str,
+    /// The name that people know.
+    pub title: &'static str,
+    pub headless: Headless,
+}
+
+impl std::fmt::Debug for AcpAgent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for AcpAgent {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for AcpAgent {}
+
+/// The client of one session, with nothing to say yet.
+pub fn conversation(folder: &Path, permission_mode: &str) -> Box<dyn Decode> {
+    let prices = Prices::default();
+    let launch = Launch { permission_mode: Some(permission_mode), folder, prompt: "Go", ..Launch::of_log(&prices) };
+    Box::new(AcpClient::new(&launch, true))
+}
+
+/// The permission modes: they say how ralph answers what an agent asks for, so no agent needs arguments for them.
+const MODES: &[(&str, &[&str])] = &[("default", &[]), ("acceptEdits", &[]), ("bypassPermissions", &[])];
+
+/// Any program. It is asked for its model by the protocol.
+const ANY: Headless = Headless {
+    program: "",
+    install: "",
+    before: &[],
+    after: &[],
+    model: None,
+    session: None,
+    budget: None,
+    modes: MODES,
+    needs_mode: true,
+    variables: &[],
+    heeds_interrupts: false,
+    stream: |launch| Box::new(AcpClient::new(launch, true)),
+};
+
+/// A line of `--acp-cmd`.
+pub static COMMAND: AcpAgent = AcpAgent { name: "acp", title: "the ACP agent", headless: ANY };
+
+const fn agent(name: &'static str, title: &'static str, program: &'static str, install: &'static str) -> AcpAgent {
+    AcpAgent { name, title, headless: Headless { program, install, ..ANY } }
+}
+
+impl AcpAgent {
+    const fn args(self, before: &'static [&'static str]) -> Self {
+        AcpAgent { headless: Headless { before, ..self.headless }, ..self }
+    }
+
+    /// The option for its model, before arguments that must be the last.
+    const fn model(self, option: &'static str, after: &'static [&'static str]) -> Self {
+        let headless = Headless { model: Some(option), after, stream: |launch| Box::new(AcpClient::new(launch, false)), ..self.headless };
+        AcpAgent { headless, ..self }
+    }
+
+    /// What its own settings do not ask for, it may do.
+    const fn acts_unasked(self) -> Self {
+        AcpAgent { headless: Headless { needs_mode: false, ..self.headless }, ..self }
+    }
+
+    const fn variables(self, variables: &'static [(&'static str, &'static str)]) -> Self {
+        AcpAgent { headless: Headless { variables, ..self.headless }, ..self }
+    }
+
+    pub fn by_name(name: &str) -> Option<&'static AcpAgent> {
+        AGENTS.iter().find(|agent| agent.name == name)
+    }
+}
+
+/// The programs that are known. `acp:vibe`, `acp:hermes` and `acp:openhands` were not tried.
+pub static AGENTS: [AcpAgent; 13] = [
+    agent("acp:gemini", "Gemini CLI", "gemini", "npm install -g @google/gemini-cli")
+        .args(&["--acp", "--skip-trust"])
+        .model("-m", &[])
+        // Behind its relauncher it hears no request to end.
+        .variables(&[("GEMINI_CLI_NO_RELAUNCH", "true")]),
+    agent("acp:copilot", "Copilot CLI", "copilot", "npm install -g @github/copilot")
+        .args(&["--acp", "--no-auto-update"])
+        .model("--model", &[]),
+    agent("acp:qwen", "Qwen Code", "qwen", "npm install -g @qwen-code/qwen-code").args(&["--acp"]).model("-m", &[]),
+    agent("acp:opencode", "opencode", "opencode", "npm install -g opencode-ai").args(&["acp"]).acts_unasked(),
+    agent("acp:kilo", "Kilo", "kilo", "npm install -g @kilocode/cli").args(&["acp"]).acts_unasked(),
+    agent("acp:kimi", "Kimi Code", "kimi", "npm install -g @moonshot-ai/kimi-code").args(&["acp"]),
+    agent("acp:grok", "Grok", "grok", "npm install -g @xai-official/grok").args(&["agent"]).model("-m", &["stdio"]),
+    agent("acp:droid", "Droid", "droid", "npm install -g droid").args(&["exec", "--output-format", "acp"]).model("-m", &[]),
+    agent("acp:goose", "goose", "goose", "npm install -g @aaif/goose").args(&["acp"]),
+    agent("acp:codex", "Codex", "codex-acp", "npm install -g @zed-industries/codex-acp"),
+    agent("acp:vibe", "Mistral Vibe", "vibe-acp", "uv tool install mistral-vibe"),
+    agent("acp:hermes", "Hermes", "hermes-acp", "uv tool install 'hermes-agent[acp]'"),
+    agent("acp:openhands", "OpenHands", "openhands-acp", "uv tool install openhands"),
+];
+
+#[cfg(test)]
+mod tests;

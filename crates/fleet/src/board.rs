@@ -1,0 +1,169 @@
+//! What one process knows of the store: all jobs, kept up to date change by change, and the order in which they can be taken.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ralph_core::text::time::Millis;
+
+use crate::{
+    machine::{Rank, rank},
+    records::{self, Found, JOB, Job, SPEC, Spec, State, WANT, WANT_ALL, Want, Wish, key},
+    store::{Changes, Cursor, Entry, Error, Holder, Revision, Store},
+};
+
+/// A job with all that is known of it.
+#[derive(Debug, Clone, Default)]
+pub struct Card {
+    pub spec: Spec,
+    pub want: Want,
+    pub want_revision: Revision,
+    pub job: Job,
+    /// 0: it has no record yet, and waits.
+    pub revision: Revision,
+    /// Why it is left alone: a record of it is of a newer version, or broken.
+    pub sealed: Option<String>,
+}
+
+#[derive(Debug, Default)]
+pub struct Board {
+    cursor: Cursor,
+    cards: BTreeMap<String, Card>,
+    /// Wishes and states whose task is not known yet.
+    loose: BTreeMap<String, Entry>,
+    /// Jobs that can still change, in the order in which they are taken.
+    open: BTreeSet<(Rank, String)>,
+    ranks: BTreeMap<String, Rank>,
+    pub want: Want,
+}
+
+impl Board {
+    /// Reads what changed.
+    pub fn refresh(&mut self, store: &dyn Store) -> Result<(), Error> {
+        let mut cursor = self.cursor.clone();
+        match store.changes(&mut cursor)? {
+            Changes::Of(keys) => {
+                for key in keys {
+                    if let Some(entry) = store.get(&key)? {
+                        self.take(&key, entry);
+                    }
+                }
+            }
+            Changes::Unknown => {
+                for (key, entry) in store.list("")? {
+                    self.take(&key, entry);
+                }
+            }
+        }
+        // Only now: after an error the same changes are read again.
+        self.cursor = cursor;
+        Ok(())
+    }
+
+    /// Takes in one record.
+    pub fn take(&mut self, key: &str, entry: Entry) {
+        if key == WANT_ALL {
+            if let Found::Known(want) = records::read(&entry.value) {
+                self.want = want;
+            }
+            return;
+        }
+        let Some((kind, id)) = key.split_once('.').filter(|(kind, _)| [SPEC, WANT, JOB].contains(kind)) else { return };
+        if kind != SPEC && !self.cards.contains_key(id) {
+            self.loose.insert(key.to_owned(), entry);
+            return;
+        }
+        let id = id.to_owned();
+        let card = self.cards.entry(id.clone()).or_default();
+        card.put(kind, &entry);
+        if kind == SPEC {
+            for kind in [WANT, JOB] {
+                if let Some(entry) = self.loose.remove(&records::key(kind, &id)) {
+                    card.put(kind, &entry);
+                }
+            }
+        }
+        let (rank, is_open) = (rank(&card.spec, &card.job), !card.job.is_over() && card.sealed.is_none());
+        if let Some(before) = self.ranks.insert(id.clone(), rank) {
+            self.open.remove(&(before, id.clone()));
+        }
+        if is_open {
+            self.open.insert((rank, id));
+        }
+    }
+
+    pub fn card(&self, id: &str) -> Option<&Card> {
+        self.cards.get(id)
+    }
+
+    /// All jobs, by id.
+    pub fn cards(&self) -> impl Iterator<Item = (&str, &Card)> {
+        self.cards.iter().map(|(id, card)| (id.as_str(), card))
+    }
+
+    /// The jobs that can still change, in the order in which they are taken.
+    pub fn open(&self) -> impl Iterator<Item = (&str, &Card)> {
+        self.open.iter().filter_map(|(_, id)| Some((id.as_str(), self.cards.get(id)?)))
+    }
+
+    /// The jobs that must land before this one can begin, and have not.
+    pub fn waits_for<'c>(&self, card: &'c Card) -> impl Iterator<Item = &'c str> {
+        let has_landed = |id: &str| self.cards.get(id).is_some_and(|card| card.job.state == State::Landed);
+        card.spec.depends_on.iter().map(String::as_str).filter(move |id| !has_landed(id))
+    }
+
+    /// The jobs that a worker may take now, the first one first. A claim decides.
+    pub fn to_run<'b>(&'b self, store: &'b dyn Store, pools: &'b [String], now: Millis) -> impl Iterator<Item = (&'b str, &'b Card)> {
+        let paused = self.want.wish != Wish::Run;
+        self.open().filter(move |(id, card)| {
+            let fits = card.spec.pool.as_ref().is_none_or(|pool| pools.contains(pool));
+            !paused && fits && card.job.can_run(&card.want, now, || is_gone(store, id, card)) && self.waits_for(card).next().is_none()
+        })
+    }
+
+    /// The job that is landed next.
+    pub fn to_land<'b>(&'b self, store: &'b dyn Store, needs_review: bool) -> Option<(&'b str, &'b Card)> {
+        let paused = self.want.wish != Wish::Run;
+        let can = |(id, card): &(&str, &Card)| !paused && card.job.can_land(&card.want, needs_review, || is_gone(store, id, card));
+        // Within a rank, what was proven first.
+        self.open().filter(can).min_by_key(|(_, card)| {
+            let (came_back, priority, number) = rank(&card.spec, &card.job);
+            (came_back, priority, card.job.changed_at, number)
+        })
+    }
+}
+
+impl Card {
+    fn put(&mut self, kind: &str, entry: &Entry) {
+        let sealed = match kind {
+            SPEC => adopt(entry, &mut self.spec),
+            WANT => {
+                self.want_revision = entry.revision;
+                adopt(entry, &mut self.want)
+            }
+            // What was read earlier may come later.
+            _ if entry.revision < self.revision => return,
+            _ => {
+                self.revision = entry.revision;
+                adopt(entry, &mut self.job)
+            }
+        };
+        self.sealed = sealed.map(|why| format!("its {kind} record {why}"));
+    }
+}
+
+/// Takes a record's contents; the result says why it cannot be.
+fn adopt<T: serde::de::DeserializeOwned>(entry: &Entry, to: &mut T) -> Option<String> {
+    match records::read(&entry.value) {
+        Found::Known(record) => {
+            *to = record;
+            None
+        }
+        Found::Newer(version) => Some(format!("is of version {version}, which this ralph does not know: upgrade it")),
+        Found::Broken(why) => Some(format!("cannot be read: {why}")),
+    }
+}
+
+/// Whether the holder of a job is gone. Not to know is no.
+fn is_gone(store: &dyn Store, id: &str, card: &Card) -> bool {
+    let Some(worker) = &card.job.worker else { return true };
+    store.is_gone(Holder { worker, key: &key(JOB, id), revision: card.revision }).unwrap_or(false)
+}
