@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
-pub use agents::AgentWork;
+use agents::Workers;
+pub use agents::{AgentWork, FIRST_AGENT, OwnUse, Worker};
 use gates::Ran;
 pub use gates::{GateHistory, Mark};
 use passing::Passing;
@@ -37,9 +38,6 @@ use crate::{
 /// How much of the agent's message is kept with a claim that was refused.
 const SAID: usize = 400;
 
-/// The agent of records that name none: those of the first versions, which knew one.
-const FIRST_AGENT: &str = "claude";
-
 /// How many refused claims, notes, troubles and denied rules are kept: the newest. All of them are counted.
 const MOST: usize = 200;
 
@@ -62,8 +60,11 @@ pub struct History {
     pub rounds: Vec<Iteration>,
     /// Used by the iteration that goes on, in sessions that broke.
     pub open: Used,
-    /// What sessions that ralph started used, by agent and model.
-    worked: Vec<AgentWork>,
+    /// Who worked on that iteration in sessions that broke.
+    broke: Vec<Worker>,
+    workers: Workers,
+    /// Stops of sessions that ralph did not start.
+    own_stops: u64,
     pub timeline: Timeline,
     /// The gates, in the order in which they were first measured.
     pub gates: Vec<GateHistory>,
@@ -153,6 +154,9 @@ pub struct Iteration {
     pub agent: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The others that worked on it before: their sessions broke, or something outside decided first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Worker>,
     /// The commit that was checked out at its end, where that is written down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
@@ -184,6 +188,9 @@ pub struct Used {
     /// How full the context was at its fullest, and how large it is: in tokens, or of 100 where only the share is known; 0: not known.
     pub context: u64,
     pub context_window: u64,
+    /// The part of the money that was counted of a session that ralph did not start.
+    #[serde(skip)]
+    pub counted: Micros,
 }
 
 impl Used {
@@ -214,6 +221,13 @@ impl Used {
         self.unpriced_tokens = self.unpriced_tokens.saturating_add(other.unpriced_tokens);
         self.context = self.context.max(other.context);
         self.context_window = self.context_window.max(other.context_window);
+        self.counted = self.counted.saturating_add(other.counted);
+    }
+
+    /// Forgets what was counted, because something else tells it better.
+    fn drop_counted(&mut self) {
+        self.usd_micros = self.usd_micros.map(|usd| usd.saturating_sub(self.counted)).filter(|usd| *usd > 0 || self.tokens.is_some());
+        self.counted = 0;
     }
 
     /// All tokens, or 0 where they are not known.
@@ -392,6 +406,7 @@ impl History {
             }
             self.sessions.push(session);
         }
+        self.workers.run(record.state.runner.is_some(), at, self.last);
         let before = std::mem::replace(&mut self.state, record.state);
         let is_held = self.holder() != Holder::Nobody;
         self.timeline.at(at, &record.event, &self.state, is_held);
@@ -451,7 +466,7 @@ impl History {
             }
             Event::Broke { outcome, work, .. } => {
                 self.session_used(&work);
-                self.working = None;
+                self.session_broke(&work);
                 if let Outcome::Failed { trouble } = &outcome {
                     self.why = Some(trouble.words());
                 }
@@ -515,8 +530,7 @@ impl History {
         } else {
             // Of the agent's own session only the money is counted, and only where there is a limit on it.
             let spent = |state: &State| state.spending.as_ref().map_or(0, |spending| spending.usd_micros);
-            self.open.add(Tokens::default(), 0, spent(&self.state).saturating_sub(spent(before)));
-            self.open.estimated = true;
+            self.money_counted(spent(&self.state).saturating_sub(spent(before)));
             // Its context is known in percent only.
             (self.open.context, self.open.context_window) = (e.context, if e.max_context > 0 { 100 } else { 0 });
         }
@@ -535,21 +549,9 @@ impl History {
         self.last_stop = Some(stop);
     }
 
-    /// Adds what a session that ralph started used.
-    fn session_used(&mut self, work: &Work) {
-        let used = Used::of(work);
-        self.open.join(&used);
-        self.denied(&work.denied);
-        if let Some(working) = self.working.take() {
-            let model = work.model.as_deref().or(working.model.as_deref());
-            self.worked(&working.agent, model, &Used { sessions: 1, ..used });
-            self.working = Some(working);
-        }
-    }
-
     fn round(&mut self, stop: &Stop, model: Option<String>) {
         let (from, took) = self.timeline.end_iteration();
-        let used = std::mem::take(&mut self.open);
+        let (used, agent) = (std::mem::take(&mut self.open), self.agent_now().to_owned());
         let working = self.working.take();
         let head = self.state.standstill.as_ref().and_then(|s| s.tree.split(' ').next()).filter(|head| head.len() >= 40).map(str::to_owned);
         let e = &stop.evidence;
@@ -564,10 +566,12 @@ impl History {
             took,
             used,
             item: working.as_ref().and_then(|w| w.item.clone()),
-            agent: working.as_ref().map(|w| w.agent.clone()).or_else(|| self.state.host.clone()).unwrap_or_else(|| FIRST_AGENT.to_owned()),
+            agent,
             model: model.or_else(|| working.and_then(|w| w.model)),
+            earlier: Vec::new(),
             head,
         };
+        let round = round.after(std::mem::take(&mut self.broke));
         match self.rounds.last_mut().filter(|last| last.iteration == e.iteration) {
             // An iteration that was parked, and ruled on again.
             Some(last) => last.join(round),
@@ -594,8 +598,11 @@ impl Iteration {
     fn join(&mut self, later: Iteration) {
         let (took, mut used) = (self.took.plus(later.took), self.used);
         used.join(&later.used);
-        let (item, model) = (later.item.clone().or(self.item.take()), later.model.clone().or(self.model.take()));
-        *self = Iteration { began: self.began, claimed: self.claimed || later.claimed, took, used, item, model, ..later };
+        let item = later.item.clone().or(self.item.take());
+        let mut earlier = std::mem::take(&mut self.earlier);
+        earlier.push(Worker { agent: std::mem::take(&mut self.agent), model: self.model.take() });
+        let (began, claimed) = (self.began, self.claimed || later.claimed);
+        *self = Iteration { began, claimed, took, used, item, ..later }.after(earlier);
     }
 
     /// From its beginning to its end, without pauses.

@@ -7,23 +7,33 @@ use ralph_core::{
     text::clean,
 };
 
-use super::shared as host;
-use crate::journal_lines::in_thousands;
+use crate::{agent_names, journal_lines::in_thousands};
 
 /// `has_more`: an iteration that is not over cost something, too.
 pub(super) fn of(f: &Figures, agents: &[AgentWork], has_more: bool) -> Cost {
-    let cost = of_known(f, has_more);
-    Cost { words: format!("{}{}", cost.words, unpriced(agents)), ..cost }
+    let unpriced = unpriced(agents);
+    match unpriced {
+        Some(tokens) if f.used.usd() == 0 => {
+            Cost { words: format!("Not known: {tokens} have no known price. {ADD_A_PRICE}"), ..Cost::default() }
+        }
+        Some(tokens) => {
+            let cost = of_known(f, has_more);
+            Cost { words: format!("{} Not in it: {tokens}, which have no known price. {ADD_A_PRICE}", cost.words), ..cost }
+        }
+        None => of_known(f, has_more),
+    }
 }
 
-/// Tokens that are not in the money: ` And 12k tokens of fake-model whose price is unknown.`
-fn unpriced(agents: &[AgentWork]) -> String {
+const ADD_A_PRICE: &str = "Set it with `[run] prices` in ralph.toml.";
+
+/// Tokens that are not in the money: `12k tokens of fake-model, 3k tokens of Codex`.
+fn unpriced(agents: &[AgentWork]) -> Option<String> {
     let of = |one: &AgentWork| {
-        let of = one.model.as_deref().map_or_else(|| host::title(&one.agent), |model| clean(model));
+        let of = one.worker.model.as_deref().map_or_else(|| agent_names::title(&one.worker.agent), clean);
         format!("{} tokens of {of}", in_thousands(one.used.unpriced_tokens))
     };
     let all: Vec<String> = agents.iter().filter(|one| one.used.unpriced_tokens > 0).map(of).collect();
-    if all.is_empty() { String::new() } else { format!(" And {} whose price is unknown.", all.join(", ")) }
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 fn of_known(f: &Figures, has_more: bool) -> Cost {
@@ -65,8 +75,6 @@ fn unknown(f: &Figures) -> String {
         "no iteration has ended yet"
     } else if f.used.sessions == 0 {
         "the loop lives in the agent's own session, whose transcript is not here; ralph counts by itself only where there is a limit on money"
-    } else if f.used.cost_unknown {
-        "the price of its tokens is in no list (`[prices]` in ralph.toml can name it)"
     } else {
         "the program that does the iterations does not say what it used"
     };

@@ -7,9 +7,10 @@ use ralph_core::{
     text::{clean, time::measured},
 };
 
-use ralph_engine::hosts::Host;
-
-use crate::journal_lines::{in_thousands, short};
+use crate::{
+    agent_names,
+    journal_lines::{in_thousands, short},
+};
 
 /// Where nothing is known.
 pub(super) const DASH: &str = "–";
@@ -79,15 +80,6 @@ pub(super) fn ways(r: &Report) -> &'static str {
 /// What the command does that goes on.
 pub(super) const GO_ON: &str = "Go on";
 
-/// An agent's name as people know it.
-pub(super) fn title(agent: &str) -> String {
-    match (Host::by_name(agent), agent) {
-        (Some(host), _) => host.title.to_owned(),
-        (None, "command") => "your own command".to_owned(),
-        (None, other) => clean(other),
-    }
-}
-
 /// The heads of the table of agents, and its rows: agent, model, iterations, tokens, cost. Empty where one agent did all of it with one model.
 pub(super) const AGENT_HEADS: [&str; 5] = ["Agent", "Model", "Iterations", "Tokens", "Cost"];
 
@@ -102,7 +94,13 @@ pub(super) fn agents(r: &Report) -> Vec<[String; 5]> {
             (Some(known), None) => known,
             (None, _) => "not known".to_owned(),
         };
-        [title(&one.agent), one.model.as_deref().map_or_else(|| DASH.to_owned(), clean), one.iterations.to_string(), tokens, cost]
+        [
+            agent_names::title(&one.worker.agent),
+            one.worker.model.as_deref().map_or_else(|| DASH.to_owned(), clean),
+            one.iterations.to_string(),
+            tokens,
+            cost,
+        ]
     };
     if r.agents.len() < 2 { Vec::new() } else { r.agents.iter().map(row).collect() }
 }
@@ -115,9 +113,9 @@ pub(super) struct Column {
     pub(super) cell: fn(&IterationRow, Option<&IterationRow>) -> Option<String>,
 }
 
-/// Between the iteration's number and its ruling.
-pub(super) const COLUMNS: [Column; 9] = [
-    Column { head: "Agent", is_number: false, cell: |row, _| Some(title(&row.round.agent)) },
+/// Between the iteration's number and its ruling; the first only where there are several agents.
+const COLUMNS: [Column; 9] = [
+    Column { head: "Agent", is_number: false, cell: |row, _| Some(agent_names::of_iteration(&row.round)) },
     Column { head: "Item", is_number: false, cell: |row, _| row.round.item.clone() },
     Column { head: "Time", is_number: true, cell: |row, _| Some(measured(row.round.took_ms())) },
     Column { head: "Tools", is_number: true, cell: |row, _| row.round.used.tool_calls.map(|calls| calls.to_string()) },
@@ -127,6 +125,12 @@ pub(super) const COLUMNS: [Column; 9] = [
     Column { head: "Lines", is_number: true, cell: |row, _| row.changed.map(lines) },
     Column { head: "Gates held", is_number: true, cell: held },
 ];
+
+/// The columns of this report: who did it is a question only where there was more than one agent.
+pub(super) fn columns(r: &Report) -> &'static [Column] {
+    let has_many = r.agents.iter().any(|one| one.worker.agent != r.agents[0].worker.agent);
+    &COLUMNS[usize::from(!has_many)..]
+}
 
 /// `2 → 3 of 4`
 fn held(row: &IterationRow, before: Option<&IterationRow>) -> Option<String> {

@@ -16,7 +16,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    advice,
+    advice, agent_names,
     journal_lines::{in_thousands, short, when},
     term::bar,
     term::bar::Lasting,
@@ -42,6 +42,9 @@ pub(super) fn show(v: &View) {
     let widest = v.gates.iter().map(|gate| columns(&clean(&gate.name))).max().unwrap_or(0).min(30);
     v.gates.iter().for_each(|one| gate(one, widest));
     trouble(v);
+    if let Some(agent) = v.agent.as_deref().filter(|_| v.many_agents) {
+        ui::field("agent", agent_names::with_model(agent, v.model.as_deref()));
+    }
     if v.is_live() {
         ui::field("session", session(v));
     }

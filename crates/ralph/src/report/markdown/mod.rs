@@ -12,7 +12,7 @@ use ralph_core::{
 
 use crate::{
     journal_lines::{in_thousands, when},
-    report::shared::{self, COLUMNS, Column, DASH, lines, money},
+    report::shared::{self, Column, DASH, lines, money},
 };
 use escape::{code, plain, sentence};
 
@@ -184,8 +184,9 @@ fn rounds(r: &Report) -> String {
     } else {
         "Iterations".to_owned()
     };
-    let heads: String = COLUMNS.iter().flat_map(|column| [" ", column.head, " |"]).collect();
-    let marks: String = COLUMNS.iter().map(|column| if column.is_number { "--:|" } else { "---|" }).collect();
+    let columns = shared::columns(r);
+    let heads: String = columns.iter().flat_map(|column| [" ", column.head, " |"]).collect();
+    let marks: String = columns.iter().map(|column| if column.is_number { "--:|" } else { "---|" }).collect();
     let mut out = format!("<details><summary>{which}</summary>\n\n| Iteration |{heads} Decision |\n|--:|{marks}---|\n");
     for at in (r.rounds.len() - shown.len()..r.rounds.len()).rev() {
         let (row, before) = (&r.rounds[at], at.checked_sub(1).map(|before| &r.rounds[before]));
@@ -194,7 +195,7 @@ fn rounds(r: &Report) -> String {
             Some(number) if column.is_number => number,
             Some(text) => plain(&text, 60),
         };
-        let cells: String = COLUMNS.iter().flat_map(|column| [" ".to_owned(), cell(column), " |".to_owned()]).collect();
+        let cells: String = columns.iter().flat_map(|column| [" ".to_owned(), cell(column), " |".to_owned()]).collect();
         let _ = writeln!(out, "| {} |{cells} `{}` |", row.round.iteration, row.round.code.as_str());
     }
     out + "\n</details>\n\n"
