@@ -101,13 +101,11 @@ pub struct View {
     pub stops: u64,
     pub session: Option<String>,
     /// The agent at work, or the one that ended the last iteration, as `--agent` names it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Its model, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Several agents have worked on it, as far as the end of its journal tells.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip)]
     pub many_agents: bool,
     pub carrier: Carrier,
     /// The runner's process.

@@ -13,6 +13,7 @@ mod money;
 mod night;
 mod rounds;
 mod screen;
+mod several_agents;
 mod status;
 
 use std::{
