@@ -60,7 +60,7 @@ impl Agents {
         agents.program("codex", "echo x >> README.md", &codex_says("Half of it is done."), 0);
         agents.bed.ralph_ok(&["pause"]);
         agents.run(0, &["--continue", "--once", "--agent", "codex", "--model", "gpt-5.5", WORKS[0], WORKS[1]]);
-        agents.bed.ralph(&["resume"]);
+        agents.bed.ralph_ok(&["resume", "--session"]);
         assert!(agents.gemini_stops("Nearly all of it is done.").blocks());
         agents
     }
