@@ -8,6 +8,7 @@ use ralph_core::{
     text::{clean, iterations, opening, time::in_words},
 };
 use ralph_engine::{
+    hosts::Advice,
     store::project::Project,
     view::{
         Carrier, GateView, Status, View, Waiter, Waits,
@@ -149,7 +150,7 @@ fn trouble(v: &View) {
         ui::field("note", format!("{} more: `ralph steer --list` shows them", v.notes.len() - NOTES));
     }
     if !v.denied.is_empty() {
-        ui::field("denied", denied(&v.denied));
+        ui::field("denied", denied(&v.denied, v.agent.as_deref()));
     }
     for warning in &v.warnings {
         ui::field("warning", warning);
@@ -184,10 +185,9 @@ fn session(v: &View) -> &str {
 }
 
 /// The calls that were denied, as rules that would allow them.
-fn denied(all: &[Denials]) -> String {
+fn denied(all: &[Denials], agent: Option<&str>) -> String {
     const SHOWN: usize = 5;
     let rules: Vec<String> = all.iter().take(SHOWN).map(|denied| format!("{} ×{}", opening(&denied.rule, 80), denied.times)).collect();
     let more = if all.len() > SHOWN { format!(" and {} more", all.len() - SHOWN) } else { String::new() };
-    let them = if all.len() == 1 { "add it" } else { "add what you want to allow" };
-    format!("{}{more}: {them} to permissions.allow in the client's settings", rules.join(", "))
+    format!("{}{more}: {}", rules.join(", "), Advice::of(agent).allow)
 }
