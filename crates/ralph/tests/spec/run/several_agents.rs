@@ -144,3 +144,35 @@ fn h8_an_iteration_of_two_agents_names_both() {
     assert_eq!(report["agents"][0]["agent"], "codex");
     assert!(agents.bed.ralph_ok(&["report", "--markdown"]).contains("Codex with gpt-5.5, Gemini CLI with gemini-2.5-pro"));
 }
+
+/// opencode has no option for a budget, and says what each step cost.
+#[test]
+fn h5_money_ends_a_session_that_tells_what_it_spends() {
+    let agents = Agents::new();
+    let step = |cost: f64| {
+        let part = json!({"type": "step-finish", "reason": "tool-calls", "tokens": {"input": 10, "output": 10}, "cost": cost});
+        json!({"type": "step_finish", "sessionID": "ses_e117c28b0ffeTcOJUwuQgRdrbH", "part": part})
+    };
+    let goes_on =
+        format!("[ \"$1\" = --version ] || {{ echo x >> README.md; echo '{}'; echo '{}'; tail -f /dev/null; }}", step(0.4), step(0.8));
+    agents.program("opencode", &goes_on, &[], 0);
+    let out = agents.run(11, &["Do it", "--promise", "DONE", "--agent", "opencode", "--usd", "1", WORKS[0], WORKS[1]]);
+    assert!(format!("{}{}", out.stdout, out.stderr).contains("$1.20"), "{out:?}");
+    let stop = agents.bed.journal().into_iter().find(|r| r["event"]["kind"] == "stop").unwrap();
+    assert_eq!(stop["event"]["ruling"]["code"], "limit.cost", "{stop}");
+}
+
+/// Nobody is told of Claude Code's ways who works with another agent.
+#[test]
+fn h5_advice_is_in_the_words_of_the_agent() {
+    let agents = Agents::new();
+    let refused = "unexpected status 401 Unauthorized: Incorrect API key provided";
+    let says = [
+        json!({"type": "thread.started", "thread_id": "01a1e2ed-0c37-7510-bb73-dfe78fdd8113"}),
+        json!({"type": "turn.failed", "error": {"message": refused}}),
+    ];
+    agents.program("codex", "", &says, 1);
+    let out = agents.run(12, &["Do it", "--promise", "DONE", "--agent", "codex", WORKS[0], WORKS[1]]);
+    let told = format!("{}{}", out.stdout, out.stderr);
+    assert!(told.contains("codex login") && !told.contains("/login"), "{told}");
+}
