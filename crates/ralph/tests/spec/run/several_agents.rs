@@ -156,7 +156,7 @@ fn h5_money_ends_a_session_that_tells_what_it_spends() {
     let goes_on =
         format!("[ \"$1\" = --version ] || {{ echo x >> README.md; echo '{}'; echo '{}'; tail -f /dev/null; }}", step(0.4), step(0.8));
     agents.program("opencode", &goes_on, &[], 0);
-    let out = agents.run(11, &["Do it", "--promise", "DONE", "--agent", "opencode", "--usd", "1", WORKS[0], WORKS[1]]);
+    let out = agents.run(10, &["Do it", "--promise", "DONE", "--agent", "opencode", "--usd", "1", WORKS[0], WORKS[1]]);
     assert!(format!("{}{}", out.stdout, out.stderr).contains("$1.20"), "{out:?}");
     let stop = agents.bed.journal().into_iter().find(|r| r["event"]["kind"] == "stop").unwrap();
     assert_eq!(stop["event"]["ruling"]["code"], "limit.cost", "{stop}");
