@@ -84,9 +84,10 @@ fn row<'a>(all: &'a mut Vec<AgentWork>, agent: &str, model: Option<&str>) -> &'a
         all.iter().position(|one| one.worker.agent == agent && one.worker.model.as_deref() == model)
     };
     let at = find(all, agent, model).or_else(|| find(all, OTHERS, None).filter(|_| all.len() >= MOST)).unwrap_or_else(|| {
-        let worker = match all.len() < MOST - 1 {
-            true => Worker { agent: agent.to_owned(), model: model.map(str::to_owned) },
-            false => Worker { agent: OTHERS.to_owned(), model: None },
+        let worker = if all.len() < MOST - 1 {
+            Worker { agent: agent.to_owned(), model: model.map(str::to_owned) }
+        } else {
+            Worker { agent: OTHERS.to_owned(), model: None }
         };
         all.push(AgentWork { worker, ..AgentWork::default() });
         all.len() - 1

@@ -170,9 +170,10 @@ fn agents(r: &Report) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let heads: String = shared::AGENT_HEADS.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
-    let cells = |row: &[String; 5]| row.iter().map(|cell| format!("<td>{}</td>", plain(&opening(cell, 80)))).collect::<String>();
-    let rows: String = rows.iter().map(|row| format!("<tr>{}</tr>\n", cells(row))).collect();
+    let joined = |parts: Vec<String>| parts.concat();
+    let heads = joined(shared::AGENT_HEADS.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect());
+    let cells = |row: &[String; 5]| joined(row.iter().map(|cell| format!("<td>{}</td>", plain(&opening(cell, 80)))).collect());
+    let rows = joined(rows.iter().map(|row| format!("<tr>{}</tr>\n", cells(row))).collect());
     format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Who did what\"><table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
     )
