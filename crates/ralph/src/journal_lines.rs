@@ -17,18 +17,24 @@ use ralph_core::{
 use jiff::tz::TimeZone;
 use ralph_engine::sys::clock;
 
+use crate::agent_names;
+
 pub(crate) use ralph_core::text::quoted;
 
-/// One record as one line, without its time.
-pub(crate) fn of_event(record: &Record) -> String {
+/// One record as one line, without its time. `who` names the agent that stopped, where that is a question.
+pub(crate) fn of_event(record: &Record, who: Option<&str>) -> String {
     clean(&match &record.event {
         Event::Started { file, by, prompt } => format!("started {} ({file}): {prompt}", by_whom(*by)),
-        Event::Adopted => format!("taken by session {}", short(record.session.as_deref())),
+        Event::Adopted => {
+            let agent = record.state.host.as_deref().map(|host| format!(" of {}", agent_names::title(host))).unwrap_or_default();
+            format!("taken by session {}{agent}", short(record.session.as_deref()))
+        }
         Event::Rebound { from } => {
             format!("goes on in session {} after /clear (was {})", short(record.session.as_deref()), short(Some(from)))
         }
         Event::Stop { evidence, ruling, work, .. } => {
-            let used = work.as_deref().map(|work| format!(" ({})", of_work(work))).unwrap_or_default();
+            let used: Vec<String> = who.map(str::to_owned).into_iter().chain(work.as_deref().map(of_work)).collect();
+            let used = if used.is_empty() { String::new() } else { format!(" ({})", used.join(", ")) };
             format!("stop {:<4} {}{used}", record.state.stops, of_ruling(evidence, ruling))
         }
         Event::Taken { pid, from, unfinished, unwritten } => {

@@ -3,6 +3,7 @@
 #![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
 
 mod advice;
+mod agent_names;
 mod agents_shell;
 mod commands;
 mod doctor;

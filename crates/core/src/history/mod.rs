@@ -3,6 +3,7 @@
 //! Everything that people see comes from this one fold: `watch` feeds it while the journal grows, `report` the whole file, `status` and the status line its
 //! end. It keeps a few bytes for each iteration, so ten thousand of them are no burden. It trusts no record: what an agent wrote into a journal must not break a page.
 
+mod agents;
 mod gates;
 mod passing;
 mod timeline;
@@ -11,6 +12,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
+use agents::Workers;
+pub use agents::{AgentWork, FIRST_AGENT, OwnUse, Worker};
 use gates::Ran;
 pub use gates::{GateHistory, Mark};
 use passing::Passing;
@@ -57,6 +60,11 @@ pub struct History {
     pub rounds: Vec<Iteration>,
     /// Used by the iteration that goes on, in sessions that broke.
     pub open: Used,
+    /// Who worked on that iteration in sessions that broke.
+    broke: Vec<Worker>,
+    workers: Workers,
+    /// Stops of sessions that ralph did not start.
+    own_stops: u64,
     pub timeline: Timeline,
     /// The gates, in the order in which they were first measured.
     pub gates: Vec<GateHistory>,
@@ -142,8 +150,13 @@ pub struct Iteration {
     /// The item of a list that it worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
+    /// The agent that ended it, as `--agent` names it; `command`: a program of the person's own.
+    pub agent: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The others that worked on it before: their sessions broke, or something outside decided first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Worker>,
     /// The commit that was checked out at its end, where that is written down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
@@ -169,9 +182,15 @@ pub struct Used {
     /// Some of it has no known price, and is not in the money.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cost_unknown: bool,
+    /// Tokens of models whose price is not known.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub unpriced_tokens: u64,
     /// How full the context was at its fullest, and how large it is: in tokens, or of 100 where only the share is known; 0: not known.
     pub context: u64,
     pub context_window: u64,
+    /// The part of the money that was counted of a session that ralph did not start.
+    #[serde(skip)]
+    pub counted: Micros,
 }
 
 impl Used {
@@ -179,7 +198,7 @@ impl Used {
         let mut used = Used { estimated: work.estimated, context: work.context, context_window: work.context_window, ..Used::default() };
         used.add(work.tokens, work.tool_calls, work.usd_micros);
         if work.cost_unknown {
-            (used.usd_micros, used.cost_unknown) = (None, true);
+            (used.usd_micros, used.cost_unknown, used.unpriced_tokens) = (None, true, work.tokens.total());
         }
         used
     }
@@ -199,8 +218,16 @@ impl Used {
         self.usd_micros = plus(self.usd_micros, other.usd_micros, u64::saturating_add);
         self.estimated |= other.estimated;
         self.cost_unknown |= other.cost_unknown;
+        self.unpriced_tokens = self.unpriced_tokens.saturating_add(other.unpriced_tokens);
         self.context = self.context.max(other.context);
         self.context_window = self.context_window.max(other.context_window);
+        self.counted = self.counted.saturating_add(other.counted);
+    }
+
+    /// Forgets what was counted, because something else tells it better.
+    fn drop_counted(&mut self) {
+        self.usd_micros = self.usd_micros.map(|usd| usd.saturating_sub(self.counted)).filter(|usd| *usd > 0 || self.tokens.is_some());
+        self.counted = 0;
     }
 
     /// All tokens, or 0 where they are not known.
@@ -379,6 +406,7 @@ impl History {
             }
             self.sessions.push(session);
         }
+        self.workers.run(record.state.runner.is_some(), at, self.last);
         let before = std::mem::replace(&mut self.state, record.state);
         let is_held = self.holder() != Holder::Nobody;
         self.timeline.at(at, &record.event, &self.state, is_held);
@@ -437,9 +465,8 @@ impl History {
                 self.working = Some(Working { iteration, attempt, since: at, agent, model, item, log });
             }
             Event::Broke { outcome, work, .. } => {
-                self.open.join(&Used::of(&work));
-                self.denied(&work.denied);
-                self.working = None;
+                self.session_used(&work);
+                self.session_broke(&work);
                 if let Outcome::Failed { trouble } = &outcome {
                     self.why = Some(trouble.words());
                 }
@@ -499,13 +526,11 @@ impl History {
             Next::Stays => {}
         }
         if let Some(work) = work {
-            self.open.join(&Used::of(work));
-            self.denied(&work.denied);
+            self.session_used(work);
         } else {
             // Of the agent's own session only the money is counted, and only where there is a limit on it.
             let spent = |state: &State| state.spending.as_ref().map_or(0, |spending| spending.usd_micros);
-            self.open.add(Tokens::default(), 0, spent(&self.state).saturating_sub(spent(before)));
-            self.open.estimated = true;
+            self.money_counted(spent(&self.state).saturating_sub(spent(before)));
             // Its context is known in percent only.
             (self.open.context, self.open.context_window) = (e.context, if e.max_context > 0 { 100 } else { 0 });
         }
@@ -526,7 +551,7 @@ impl History {
 
     fn round(&mut self, stop: &Stop, model: Option<String>) {
         let (from, took) = self.timeline.end_iteration();
-        let used = std::mem::take(&mut self.open);
+        let (used, agent) = (std::mem::take(&mut self.open), self.agent_now().to_owned());
         let working = self.working.take();
         let head = self.state.standstill.as_ref().and_then(|s| s.tree.split(' ').next()).filter(|head| head.len() >= 40).map(str::to_owned);
         let e = &stop.evidence;
@@ -541,9 +566,12 @@ impl History {
             took,
             used,
             item: working.as_ref().and_then(|w| w.item.clone()),
+            agent,
             model: model.or_else(|| working.and_then(|w| w.model)),
+            earlier: Vec::new(),
             head,
         };
+        let round = round.after(std::mem::take(&mut self.broke));
         match self.rounds.last_mut().filter(|last| last.iteration == e.iteration) {
             // An iteration that was parked, and ruled on again.
             Some(last) => last.join(round),
@@ -570,8 +598,11 @@ impl Iteration {
     fn join(&mut self, later: Iteration) {
         let (took, mut used) = (self.took.plus(later.took), self.used);
         used.join(&later.used);
-        let (item, model) = (later.item.clone().or(self.item.take()), later.model.clone().or(self.model.take()));
-        *self = Iteration { began: self.began, claimed: self.claimed || later.claimed, took, used, item, model, ..later };
+        let item = later.item.clone().or(self.item.take());
+        let mut earlier = std::mem::take(&mut self.earlier);
+        earlier.push(Worker { agent: std::mem::take(&mut self.agent), model: self.model.take() });
+        let (began, claimed) = (self.began, self.claimed || later.claimed);
+        *self = Iteration { began, claimed, took, used, item, ..later }.after(earlier);
     }
 
     /// From its beginning to its end, without pauses.

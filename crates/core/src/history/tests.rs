@@ -252,3 +252,61 @@ fn s4_6_what_was_missed_most_comes_first_and_an_earlier_run_does_not_count() {
     assert_eq!((told.unreadable, shown), (0, vec!["Bash(npm test:*) 2 npm test -- x".to_owned(), "Edit 1 a.rs".to_owned()]));
     assert_eq!(told.denied.len(), 3);
 }
+
+fn began(agent: &str, model: &str) -> Value {
+    json!({ "kind": "began", "iteration": 1, "attempt": 1, "agent": agent, "model": model, "log": "l" })
+}
+
+fn worked(tokens: u64, usd_micros: u64) -> Value {
+    json!({ "input": tokens, "usd_micros": usd_micros, "took_ms": 1 })
+}
+
+/// A run's session breaks; then the person's own session ends the iteration. Each has its share, and what the person's session used during the run is not the loop's.
+#[test]
+fn h8_each_agent_of_an_iteration_has_its_share() {
+    let mut journal = Journal::new();
+    let run = json!({ "runner": { "pid": 7, "mark": "m", "attempt": 1 } });
+    journal.add(0, started(), json!({}));
+    journal.add(1, json!({ "kind": "taken", "pid": 7 }), run);
+    journal.add(2, began("codex", "gpt-5.5"), json!({}));
+    let broke = json!({ "kind": "broke", "iteration": 1, "attempt": 1, "outcome": { "outcome": "interrupted" }, "then": { "then": "pause" }, "work": worked(100, 700) });
+    journal.add(9, broke, json!({}));
+    journal.add(10, json!({ "kind": "left", "why": "" }), json!({ "runner": null }));
+    let goes_on = json!({ "loop": "goes-on", "iteration": 2 });
+    let spent = json!({ "spending": { "usd_micros": 50 } });
+    journal.add(11, json!({ "kind": "adopted" }), json!({}));
+    journal.stop(20, 1, (json!({ "is": "none" }), "promise.missing", goes_on), json!([]), spent);
+    let mut told = journal.told();
+    assert!(told.has_many_agents() && told.has_own_sessions());
+    let by: Vec<_> = told.rounds[0].workers().collect();
+    assert_eq!(by, [("codex", Some("gpt-5.5")), ("claude", None)]);
+    let rows =
+        |told: &History| told.by_agent().iter().map(|row| (row.worker.agent.clone(), row.iterations, row.used.usd())).collect::<Vec<_>>();
+    assert_eq!(rows(&told), [("codex".to_owned(), 0, 700), ("claude".to_owned(), 1, 50)]);
+    assert_eq!(told.used().usd(), 750);
+    // Its transcript tells more than the limit counted.
+    let used = |seconds: i64| OwnUse {
+        at: 1_794_830_400_000 + seconds * 1000,
+        model: Some("opus"),
+        tokens: Tokens { input: 9, ..Tokens::default() },
+        tool_calls: 1,
+        usd_micros: 60,
+        context: 9,
+    };
+    told.add_own_use([used(5), used(15)]);
+    assert_eq!(rows(&told), [("codex".to_owned(), 0, 700), ("claude".to_owned(), 1, 60)]);
+    assert_eq!((told.used().usd(), told.rounds[0].model.as_deref()), (760, Some("opus")));
+}
+
+#[test]
+fn h8_a_forged_journal_has_no_more_rows_than_a_page_can_show() {
+    let mut journal = Journal::new();
+    journal.add(0, started(), json!({}));
+    for n in 0..3 * MOST {
+        journal.add(1, began("codex", &format!("m{n}")), json!({}));
+        journal.add(1, json!({ "kind": "broke", "iteration": 1, "attempt": 1, "outcome": { "outcome": "interrupted" }, "then": { "then": "pause" }, "work": worked(1, 1) }), json!({}));
+    }
+    let told = journal.told();
+    assert_eq!((told.by_agent().len(), told.used().usd()), (MOST, 3 * MOST as u64));
+    assert_eq!(told.by_agent().iter().map(|row| row.used.usd()).sum::<u64>(), 3 * MOST as u64);
+}

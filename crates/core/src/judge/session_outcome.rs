@@ -195,7 +195,7 @@ impl Trouble {
     /// The action that a person can take.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
-            Trouble::SignIn { .. } => Some("start the agent and sign in (`/login`), then `ralph run --continue`"),
+            Trouble::SignIn { .. } => Some("start the agent and sign in, then `ralph run --continue`"),
             Trouble::Billing { .. } => Some("see to the account's credit, then `ralph run --continue`"),
             Trouble::Model { .. } => Some("choose another one with `ralph run --continue --model M`"),
             Trouble::CannotStart { .. } => Some("install it or put it on the PATH (`ralph doctor` looks), then `ralph run --continue`"),

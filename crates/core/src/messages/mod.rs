@@ -219,8 +219,8 @@ pub fn ending(e: &Evidence, ruling: &Ruling, reader: Reader) -> Option<String> {
             count(e.swings, "time", "times")
         ),
         (Code::HostDenied, _) => format!(
-            "paused at iteration {round}: nothing changes, and these tools were denied: {}. Add them to `permissions.allow` in .claude/settings.json, \
-             or choose another --permission-mode; {again}.",
+            "paused at iteration {round}: nothing changes, and these tools were denied: {}. Allow them in the agent's settings, or choose another \
+             --permission-mode; {again}.",
             e.denied.iter().take(4).map(|rule| clean(rule)).collect::<Vec<_>>().join(", ")
         ),
         (Code::HostContextFull, _) => format!(

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     gate::Kind,
-    history::{Iteration, Mark, Refused, Said, Span, Took, Used},
+    history::{AgentWork, Iteration, Mark, Refused, Said, Span, Took, Used},
     judge::{Code, Ending},
     money::Micros,
     text::{of_limit, time::Millis},
@@ -55,6 +55,8 @@ pub struct Report {
     pub limits: Limits,
     pub figures: Figures,
     pub cost: Cost,
+    /// Who did what: one row for each agent and model.
+    pub agents: Vec<AgentWork>,
     /// Changes that were in no commit when this was written; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<Left>,

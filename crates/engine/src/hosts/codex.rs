@@ -9,7 +9,7 @@ use super::{
     Kind,
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{Answers, Clear, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch, Typed, Unit},
+    host::{Advice, Answers, Clear, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch, Typed, Unit},
 };
 
 use crate::{hosts::claude::registration::CommandLine, sys::digest};
@@ -62,6 +62,7 @@ fn says(event: &Value, says: &mut Vec<Says>) {
 pub(super) const HOST: Host = Host {
     name: "codex",
     title: "Codex",
+    advice: Advice { allow: Advice::BY_MODE, sign_in: "sign in with `codex login`", resume: Some("codex resume") },
     headless: Some(HEADLESS),
     // The events that begin and end a session have no turn; their ids are of version 7, and those of Claude Code are not.
     signature: Signature {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{Answers, Cap, Clear, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature, Typed, Unit},
+    host::{Advice, Answers, Cap, Clear, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature, Typed, Unit},
 };
 
 use crate::sys::{env, files};
@@ -80,6 +80,7 @@ fn used(session: &str) -> Option<Vec<Says>> {
 pub(super) const HOST: Host = Host {
     name: "copilot",
     title: "Copilot CLI",
+    advice: Advice { allow: Advice::BY_MODE, sign_in: "start `copilot` and sign in (`/login`)", resume: Some("copilot --resume") },
     headless: Some(HEADLESS),
     signature: Signature { fields: &["stop_reason"], variable: Some("COPILOT_CLI"), ..Signature::NONE },
     events: &[],

@@ -6,7 +6,8 @@ use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
     host::{
-        Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Off, Registration, Signature, Switch, Typed, Unit,
+        Advice, Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Off, Registration, Signature, Switch,
+        Typed, Unit,
     },
 };
 
@@ -45,6 +46,7 @@ fn says(event: &Value, says: &mut Vec<Says>) {
 pub(super) const HOST: Host = Host {
     name: "droid",
     title: "Droid",
+    advice: Advice { allow: Advice::BY_MODE, sign_in: "start `droid` and sign in", resume: None },
     headless: Some(HEADLESS),
     signature: Signature { fields: &["tool_execution_count", "message_id"], variable: Some("FACTORY_PROJECT_DIR"), ..Signature::NONE },
     events: &[],

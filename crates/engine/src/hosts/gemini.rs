@@ -8,7 +8,8 @@ use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
     host::{
-        Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Off, Registration, Signature, Switch, Typed, Unit,
+        Advice, Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Off, Registration, Signature, Switch,
+        Typed, Unit,
     },
 };
 
@@ -63,6 +64,7 @@ fn says(event: &Value, says: &mut Vec<Says>) {
 pub(super) const HOST: Host = Host {
     name: "gemini",
     title: "Gemini CLI",
+    advice: Advice { allow: Advice::BY_MODE, sign_in: "start `gemini` and sign in (`/auth`)", resume: Some("gemini -r") },
     headless: Some(HEADLESS),
     signature: Signature { fields: &["prompt_response"], session_in: Some("GEMINI_SESSION_ID"), ..Signature::NONE },
     events: &[("AfterAgent", Kind::Stop), ("BeforeAgent", Kind::Prompt)],

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature, Typed, Unit},
+    host::{Advice, Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature, Typed, Unit},
 };
 
 const HEADLESS: Headless = Headless {
@@ -52,6 +52,7 @@ fn says(event: &Value, says: &mut Vec<Says>) {
 pub(super) const HOST: Host = Host {
     name: "grok",
     title: "Grok",
+    advice: Advice { allow: Advice::BY_MODE, sign_in: "start `grok` and sign in", resume: Some("grok -r") },
     headless: Some(HEADLESS),
     signature: Signature { fields: &["hookEventName"], session_in: Some("GROK_SESSION_ID"), ..Signature::NONE },
     events: &[],

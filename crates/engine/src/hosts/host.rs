@@ -17,6 +17,7 @@ pub struct Host {
     pub name: &'static str,
     /// The name that people know.
     pub title: &'static str,
+    pub advice: Advice,
     /// How it works without a person.
     pub headless: Option<Headless>,
     pub(super) signature: Signature,
@@ -35,6 +36,29 @@ pub struct Host {
     pub(super) cap: Option<Cap>,
     /// How it is told to call ralph. Claude Code has more ways, and a folder for them.
     pub(crate) registration: Option<Registration>,
+}
+
+/// What its user can do, in the agent's own words.
+pub struct Advice {
+    /// How to allow what was denied.
+    pub allow: &'static str,
+    /// How to sign in.
+    pub sign_in: &'static str,
+    /// The command that opens a session again, without the session's id at its end.
+    pub resume: Option<&'static str>,
+}
+
+impl Advice {
+    /// Where calls are allowed by the mode alone, as far as ralph knows.
+    pub(super) const BY_MODE: &'static str = "choose another --permission-mode";
+
+    /// For agents that ralph does not know by name.
+    const ANY: Advice = Advice { allow: Advice::BY_MODE, sign_in: "start the agent and sign in", resume: None };
+
+    /// The advice for this agent; journals of the first versions name none.
+    pub fn of(agent: Option<&str>) -> &'static Advice {
+        Host::by_name(agent.unwrap_or(claude::HOST.name)).map_or(&Advice::ANY, |host| &host.advice)
+    }
 }
 
 /// How an agent is told to call ralph, for its user in all projects.
@@ -281,6 +305,11 @@ impl Host {
 
     pub fn by_name(name: &str) -> Option<&'static Host> {
         ALL.into_iter().find(|host| host.name == name)
+    }
+
+    /// A command as people type it: `/ralph-resume`, `$ralph-resume`.
+    pub fn as_typed(&self, name: &str) -> String {
+        format!("{}{name}", self.command_mark)
     }
 
     /// Its name in a journal. Journals of the first versions name none.

@@ -38,7 +38,7 @@ pub use claude::{usage, variables as client};
 pub use event::{Event, Kind, fingerprint};
 pub use headless::Headless;
 pub(crate) use headless::Launch;
-pub use host::{ALL, Host};
+pub use host::{ALL, Advice, Host};
 pub(crate) use host::{CommandForm, Form, Off, Registration};
 pub use invocation::{Invocation, PLUGIN, SHORT, WAIT};
 pub(crate) use signs::of_a_session;

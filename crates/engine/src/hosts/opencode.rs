@@ -6,7 +6,7 @@ use super::{
     Kind,
     agent_stream::{AgentStream, Says, text},
     headless::Headless,
-    host::{Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature, Typed, Unit},
+    host::{Advice, Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature, Typed, Unit},
 };
 use ralph_core::judge::session_outcome::Tokens;
 
@@ -65,6 +65,7 @@ fn says(event: &Value, says: &mut Vec<Says>) {
 pub(super) const HOST: Host = Host {
     name: "opencode",
     title: "opencode",
+    advice: Advice { allow: Advice::BY_MODE, sign_in: "sign in with `opencode auth login`", resume: Some("opencode -s") },
     headless: Some(HEADLESS),
     signature: Signature { fields: &["opencode"], ..Signature::NONE },
     events: &[("Interrupt", Kind::Interrupted)],

@@ -7,7 +7,8 @@ use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
     host::{
-        Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch, Typed, Unit,
+        Advice, Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch,
+        Typed, Unit,
     },
 };
 
@@ -63,6 +64,7 @@ fn says(event: &Value, says: &mut Vec<Says>) {
 pub(super) const HOST: Host = Host {
     name: "qwen",
     title: "Qwen Code",
+    advice: Advice { allow: Advice::BY_MODE, sign_in: "start `qwen` and sign in (`/auth`)", resume: Some("qwen -r") },
     headless: Some(HEADLESS),
     // It sets Gemini's variables, too, and not the one with the session.
     signature: Signature { fields: &["context_usage", "crons"], session_in: Some("QWEN_CODE_SESSION_ID"), ..Signature::NONE },

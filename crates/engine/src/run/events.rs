@@ -124,6 +124,9 @@ pub enum RunEvent<'a> {
         total_tokens: u64,
         /// Rules that would have allowed what was denied.
         denied: Vec<String>,
+        /// How to allow it.
+        #[serde(skip)]
+        allow: &'static str,
         /// The loop is complete, and the proof is not what it was when it began.
         doubtful: bool,
     },

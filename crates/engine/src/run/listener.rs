@@ -12,6 +12,7 @@ use std::{
 
 use ralph_core::{
     gate::Stream as Pipe,
+    money::{self, Micros},
     text::{Lines, Masking, PlainLines, time::millis},
 };
 
@@ -56,6 +57,8 @@ pub(super) struct Ear {
     /// How many wait for the observer: that is no silence of the agent.
     telling: AtomicUsize,
     is_over: AtomicBool,
+    /// Millionths of a dollar that the session has used, as far as it told.
+    spent: AtomicU64,
 }
 
 /// Everything that was heard.
@@ -147,6 +150,7 @@ impl Ear {
             asked: AtomicU64::new(0),
             telling: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
+            spent: AtomicU64::new(0),
         };
         ear.hand_on(problem.unwrap_or_default());
         ear
@@ -161,6 +165,10 @@ impl Ear {
             self.is_over.store(listening.is_over(), Ordering::Relaxed);
             is_alive
         };
+        // Each tells the sum.
+        if let Some(usd) = told.iter().rev().find_map(|heard| if let Heard::Used { usd, .. } = heard { *usd } else { None }) {
+            self.spent.store(money::of_reported(usd), Ordering::Relaxed);
+        }
         self.hand_on(told);
         if is_alive {
             self.last.store(millis(self.begun.elapsed()), Ordering::Relaxed);
@@ -182,6 +190,11 @@ impl Ear {
         if let Some(listening) = self.listening.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             listening.cancel();
         }
+    }
+
+    /// The money that the session has used, as far as it told.
+    pub(super) fn spent(&self) -> Micros {
+        self.spent.load(Ordering::Relaxed)
     }
 
     pub(super) fn took(&self) -> Duration {

@@ -19,7 +19,7 @@ use ralph_core::{
 
 use crate::{
     gates::{declared, loop_start},
-    hosts::prices::Prices,
+    hosts::{Advice, prices::Prices},
     notify::{self, News, Ways},
     ops::{Refusal, resume, take_over},
     run::{
@@ -157,6 +157,7 @@ fn tell(project: &Project, orders: &Orders, name: &str, finished: &Finished, obs
         total_usd: money::in_dollars(total.usd_micros.unwrap_or(0).max(finished.spent.usd_micros)),
         total_tokens: total.total_tokens().max(finished.spent.tokens),
         denied: finished.denied.clone(),
+        allow: Advice::of(orders.agents.first().map(|agent| agent.0.name())).allow,
         doubtful: finished.doubtful,
     });
     let Some(kind) = finished.end.news() else { return };

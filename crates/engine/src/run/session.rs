@@ -60,6 +60,14 @@ pub enum Agent {
 }
 
 impl Agent {
+    /// It does not end by itself when the money is spent: ralph ends it, where it tells what it uses as it goes.
+    fn needs_budget(&self) -> bool {
+        match self {
+            Agent::Known(host, _) => host.headless.as_ref().is_none_or(|headless| headless.budget.is_none()),
+            Agent::Command(_) | Agent::Acp(..) | Agent::AcpCommand(_) => true,
+        }
+    }
+
     pub fn name(&self) -> &'static str {
         match self {
             Agent::Known(host, _) => host.name,
@@ -261,6 +269,8 @@ impl Session<'_> {
             Some(Outcome::Interrupted)
         } else if is_over(self.limit, ear.took()) {
             Some(Outcome::Cut { by: Cut::Time })
+        } else if self.agent.needs_budget() && self.usd_micros_left > 0 && ear.spent() > self.usd_micros_left {
+            Some(Outcome::Cut { by: Cut::Money })
         } else if is_over(self.silence, silence) || (ear.is_over() && silence > ear.patience()) || ear.is_stuck() {
             Some(Outcome::Cut { by: Cut::Silence })
         } else {

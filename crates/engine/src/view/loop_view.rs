@@ -114,6 +114,8 @@ fn look(project: &Project, found: &LoopOnDisk, look: Look) -> View {
         };
         let context = past.last_stop.as_ref().map(|stop| &stop.evidence).filter(|e| e.max_context > 0 && file.max_context() > 0);
         view.context = context.map(|e| e.context);
+        view.many_agents = past.has_many_agents();
+        (view.agent, view.model) = past.last_worker().map(|worker| (Some(worker.agent), worker.model)).unwrap_or_default();
         view.denied = Denials::sorted(past.denied_in_run);
         view.paused_at = past.paused_at.filter(|_| status == Status::Paused);
         view.by_run = past.by_run;

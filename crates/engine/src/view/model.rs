@@ -100,6 +100,13 @@ pub struct View {
     pub doubtful: bool,
     pub stops: u64,
     pub session: Option<String>,
+    /// The agent at work, or the one that ended the last iteration, as `--agent` names it.
+    pub agent: Option<String>,
+    /// Its model, where that is known.
+    pub model: Option<String>,
+    /// Several agents have worked on it, as far as the end of its journal tells.
+    #[serde(skip)]
+    pub many_agents: bool,
     pub carrier: Carrier,
     /// The runner's process.
     pub runner_pid: Option<u32>,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::{
     gate::Verdict,
-    history::History,
+    history::{FIRST_AGENT, History},
     journal::{Event, Record},
     judge::{Claim, Code, Evidence, Message, Ruling, ToolUse, judge},
     messages::{spent_of, tag},
@@ -15,6 +15,7 @@ use ralph_engine::store::project::Project;
 use serde::Serialize;
 
 use crate::{
+    agent_names,
     exit::{Done, Failure},
     find_loop,
     journal_lines::{of_ruling, of_work, when},
@@ -67,36 +68,47 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if args.json {
         show_json(record);
     } else {
-        show(record, spent_by(&records, record));
+        show(record, &by_then(&records, record));
     }
     Ok(())
 }
 
-/// The cost of the loop's sessions up to this stop, as far as a run counted it.
-fn spent_by(records: &[Record], stop: &Record) -> Micros {
+/// What the loop's sessions cost up to this stop, as far as a run counted it, and who stopped, if several agents have worked on it.
+struct ByThen {
+    spent: Micros,
+    who: Option<String>,
+}
+
+fn by_then(records: &[Record], stop: &Record) -> ByThen {
     let mut history = History::default();
     let until = records.iter().position(|record| std::ptr::eq(record, stop)).map_or(0, |at| at + 1);
     records[..until].iter().for_each(|record| history.take(record.clone()));
-    history.used().usd_micros.unwrap_or(0)
+    let spent = history.used().usd_micros.unwrap_or(0);
+    let last = history.rounds.last().map(agent_names::of_iteration);
+    records[until..].iter().for_each(|record| history.take(record.clone()));
+    ByThen { spent, who: last.filter(|_| history.has_many_agents()) }
 }
 
-fn show(record: &Record, in_all: Micros) {
+fn show(record: &Record, by_then: &ByThen) {
     let Event::Stop { evidence: e, ruling, said, client, work } = &record.event else { return };
     let stop = ui::bold(format!("Stop {}", record.state.stops));
     ui::paragraph(format!("{stop} of loop {}, {}", clean(&record.loop_id), when(&record.at)), 2);
     ui::paragraph(format!("  {}", of_ruling(e, ruling)), 4);
     ui::line(ui::bold("Evidence"));
-    for (label, value) in evidence(e, in_all) {
+    for (label, value) in evidence(e, by_then.spent) {
         ui::field(label, value);
     }
     if !said.is_empty() {
         ui::excerpt("said", format!("\"{said}\""));
     }
+    if let Some(who) = &by_then.who {
+        ui::field("agent", who);
+    }
     if let Some(work) = work {
         ui::field("session", of_work(work));
     }
     if let Some(client) = client {
-        ui::field("client", format!("Claude Code {client}"));
+        ui::field("client", format!("{} {client}", agent_names::title(record.state.host.as_deref().unwrap_or(FIRST_AGENT))));
     }
     ui::line(ui::bold("What would have changed the decision"));
     for (change, evidence, other) in alternatives(e, ruling) {

@@ -1,12 +1,42 @@
 //! The cost of what is proven, in words where a number would say too much.
 
 use ralph_core::{
+    history::AgentWork,
     money,
     report::{Cost, Figures},
+    text::clean,
 };
 
+use crate::{agent_names, journal_lines::in_thousands};
+
 /// `has_more`: an iteration that is not over cost something, too.
-pub(super) fn of(f: &Figures, has_more: bool) -> Cost {
+pub(super) fn of(f: &Figures, agents: &[AgentWork], has_more: bool) -> Cost {
+    let unpriced = unpriced(agents);
+    match unpriced {
+        Some(tokens) if f.used.usd() == 0 => {
+            Cost { words: format!("Not known: {tokens} have no known price. {ADD_A_PRICE}"), ..Cost::default() }
+        }
+        Some(tokens) => {
+            let cost = of_known(f, has_more);
+            Cost { words: format!("{} Not in it: {tokens}, which have no known price. {ADD_A_PRICE}", cost.words), ..cost }
+        }
+        None => of_known(f, has_more),
+    }
+}
+
+const ADD_A_PRICE: &str = "Set it with `[run] prices` in ralph.toml.";
+
+/// Tokens that are not in the money: `12k tokens of fake-model, 3k tokens of Codex`.
+fn unpriced(agents: &[AgentWork]) -> Option<String> {
+    let of = |one: &AgentWork| {
+        let of = one.worker.model.as_deref().map_or_else(|| agent_names::title(&one.worker.agent), clean);
+        format!("{} tokens of {of}", in_thousands(one.used.unpriced_tokens))
+    };
+    let all: Vec<String> = agents.iter().filter(|one| one.used.unpriced_tokens > 0).map(of).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+fn of_known(f: &Figures, has_more: bool) -> Cost {
     let spent = f.used.usd();
     if spent == 0 {
         let is_known = f.rounds == 0 && f.used.usd_micros == Some(0);

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use ralph_core::{
-    history::{History, Used},
+    history::{History, OwnUse},
     report::{Changed, Left},
     text::{self, time::Millis},
 };
@@ -24,32 +24,25 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How much of transcripts is read at most.
 const MOST_BYTES: u64 = 2 << 30;
 
-/// Adds to each iteration without a session of ralph's own what its agent's session used meanwhile.
+/// Adds what sessions that ralph did not start used for the loop.
 pub(super) fn add_used(history: &mut History, claude_config: Option<PathBuf>) {
-    let has_own = |used: &Used| used.sessions > 0;
-    if history.rounds.iter().all(|iteration| has_own(&iteration.used))
-        && (has_own(&history.open) || history.working.is_some() || !history.rounds.is_empty())
-    {
-        return;
-    }
-    let Some(config) = claude_config else { return };
+    let Some(config) = claude_config.filter(|_| history.has_own_sessions()) else { return };
     let mut spent: Vec<Spent> = Vec::new();
     let sessions = history.sessions.iter().map(String::as_str);
-    usage::of_sessions(&config, sessions, history.started.unwrap_or(0), MOST_BYTES, |one| spent.push(*one));
-    if spent.is_empty() {
-        return;
+    usage::of_sessions(&config, sessions, history.started.unwrap_or(0), MOST_BYTES, |one| spent.push(one));
+    if !spent.is_empty() {
+        history.add_own_use(spent.iter().map(own_use));
     }
-    // The transcript tells all; what was counted against a limit is a part of it.
-    let counted = history.rounds.iter_mut().map(|iteration| &mut iteration.used).chain([&mut history.open]);
-    counted.filter(|used| !has_own(used)).for_each(|used| (used.usd_micros, used.estimated) = (None, true));
-    for one in spent.iter().filter(|one| history.ended.is_none_or(|ended| one.amount.at <= ended.at)) {
-        let at = history.rounds.partition_point(|iteration| iteration.ended < one.amount.at);
-        let used = history.rounds.get_mut(at).map_or(&mut history.open, |iteration| &mut iteration.used);
-        if !has_own(used) {
-            used.add(one.amount.tokens, one.amount.tool_calls, one.amount.usd_micros);
-            let of_the_session = one.amount.context.filter(|_| !one.of_subagent);
-            used.context = used.context.max(of_the_session.unwrap_or(0));
-        }
+}
+
+fn own_use(Spent { amount, of_subagent }: &Spent) -> OwnUse<'_> {
+    OwnUse {
+        at: amount.at,
+        model: amount.model.as_deref(),
+        tokens: amount.tokens,
+        tool_calls: amount.tool_calls,
+        usd_micros: amount.usd_micros,
+        context: amount.context.filter(|_| !of_subagent).unwrap_or(0),
     }
 }
 

@@ -123,6 +123,7 @@ fn of(project: &Project, view: &View, history: &History, now: Millis) -> Report 
     let figures = figures(history, &acceptance, took, &rounds, until);
     let unfinished = unfinished(history, until);
     let left = git_and_transcripts::left(project, history);
+    let agents = history.by_agent();
     let prompt = file.as_ref().map_or(&history.prompt, |file| &file.prompt);
     Report {
         v: VERSION,
@@ -142,7 +143,8 @@ fn of(project: &Project, view: &View, history: &History, now: Millis) -> Report 
         ending: history.ended.map(|ended| ended.ending),
         code: history.ended.and_then(|ended| ended.code),
         limits: Limits { iterations: view.max_iterations, ms: view.max_ms, usd_micros: money::of_dollars(view.max_usd) },
-        cost: cost::of(&figures, unfinished.is_some()),
+        cost: cost::of(&figures, &agents, unfinished.is_some()),
+        agents,
         figures,
         needs: needs_person::of(sources, &acceptance, left.as_ref()),
         left,

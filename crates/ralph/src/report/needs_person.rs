@@ -7,6 +7,7 @@ use ralph_core::{
     text,
 };
 use ralph_engine::{
+    hosts::Advice,
     ops::command_sources::{self, Source},
     store::{project::Project, seal, trust::Trust},
     view::{GateView, Status, View},
@@ -130,7 +131,7 @@ fn denied(c: &History) -> Option<Need> {
     Some(Need {
         about: About::Denied,
         what: format!("Denied, with no person to ask: {}{more}.", rules.join(", ")),
-        how: vec!["add what you want to allow to `permissions.allow` in the client's settings".to_owned()],
+        how: vec![Advice::of(c.last_worker().map(|worker| worker.agent).as_deref()).allow.to_owned()],
     })
 }
 

@@ -1,13 +1,16 @@
 //! Words and tables that every form of the report shares.
 
 use ralph_core::{
-    history::Mark,
+    history::{AgentWork, Mark},
     money::{self, Micros},
     report::{Acceptance, Changed, Evidence, IterationRow, Report},
-    text::time::measured,
+    text::{clean, time::measured},
 };
 
-use crate::journal_lines::{in_thousands, short};
+use crate::{
+    agent_names,
+    journal_lines::{in_thousands, short},
+};
 
 /// Where nothing is known.
 pub(super) const DASH: &str = "–";
@@ -77,6 +80,31 @@ pub(super) fn ways(r: &Report) -> &'static str {
 /// What the command does that goes on.
 pub(super) const GO_ON: &str = "Go on";
 
+/// The heads of the table of agents, and its rows: agent, model, iterations, tokens, cost. Empty where one agent did all of it with one model.
+pub(super) const AGENT_HEADS: [&str; 5] = ["Agent", "Model", "Iterations", "Tokens", "Cost"];
+
+pub(super) fn agents(r: &Report) -> Vec<[String; 5]> {
+    let row = |one: &AgentWork| {
+        let tokens = one.used.tokens.map_or_else(|| "not known".to_owned(), |tokens| in_thousands(tokens.total()));
+        let known = one.used.usd_micros.filter(|usd| *usd > 0).map(|usd| money(usd, one.used.estimated));
+        let unpriced =
+            (one.used.unpriced_tokens > 0).then(|| format!("{} tokens without a known price", in_thousands(one.used.unpriced_tokens)));
+        let cost = match (known, unpriced) {
+            (Some(known), Some(unpriced)) => format!("{known} and {unpriced}"),
+            (Some(known), None) => known,
+            (None, _) => "not known".to_owned(),
+        };
+        [
+            agent_names::title(&one.worker.agent),
+            one.worker.model.as_deref().map_or_else(|| DASH.to_owned(), clean),
+            one.iterations.to_string(),
+            tokens,
+            cost,
+        ]
+    };
+    if r.agents.len() < 2 { Vec::new() } else { r.agents.iter().map(row).collect() }
+}
+
 /// A column of the table of iterations.
 pub(super) struct Column {
     pub(super) head: &'static str,
@@ -85,8 +113,9 @@ pub(super) struct Column {
     pub(super) cell: fn(&IterationRow, Option<&IterationRow>) -> Option<String>,
 }
 
-/// Between the iteration's number and its ruling.
-pub(super) const COLUMNS: [Column; 8] = [
+/// Between the iteration's number and its ruling; the first only where there are several agents.
+const COLUMNS: [Column; 9] = [
+    Column { head: "Agent", is_number: false, cell: |row, _| Some(agent_names::of_iteration(&row.round)) },
     Column { head: "Item", is_number: false, cell: |row, _| row.round.item.clone() },
     Column { head: "Time", is_number: true, cell: |row, _| Some(measured(row.round.took_ms())) },
     Column { head: "Tools", is_number: true, cell: |row, _| row.round.used.tool_calls.map(|calls| calls.to_string()) },
@@ -96,6 +125,12 @@ pub(super) const COLUMNS: [Column; 8] = [
     Column { head: "Lines", is_number: true, cell: |row, _| row.changed.map(lines) },
     Column { head: "Gates held", is_number: true, cell: held },
 ];
+
+/// The columns of this report: who did it is a question only where there was more than one agent.
+pub(super) fn columns(r: &Report) -> &'static [Column] {
+    let has_many = r.agents.iter().any(|one| one.worker.agent != r.agents[0].worker.agent);
+    &COLUMNS[usize::from(!has_many)..]
+}
 
 /// `2 → 3 of 4`
 fn held(row: &IterationRow, before: Option<&IterationRow>) -> Option<String> {

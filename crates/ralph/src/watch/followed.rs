@@ -26,6 +26,7 @@ use ralph_engine::{
 };
 
 use crate::{
+    agent_names::Who,
     journal_lines::{of_event, when},
     run_wording::of_claim,
 };
@@ -47,6 +48,8 @@ pub(super) struct Followed {
     pub(super) project: Project,
     pub(super) id: String,
     journal: Follower,
+    /// Names the agents of its stops.
+    who: Who,
     pub(super) history: History,
     pub(super) rulings: VecDeque<Ruled>,
     pub(super) log: VecDeque<Logged>,
@@ -79,6 +82,7 @@ impl Followed {
             project: project.clone(),
             id: view.id.clone(),
             journal: Follower::new(&view.journal, LONGEST_LINE),
+            who: Who::default(),
             history: History::default(),
             rulings: VecDeque::new(),
             log: VecDeque::new(),
@@ -117,7 +121,7 @@ impl Followed {
 
     /// Another journal has taken its place, or none.
     fn begin_anew(&mut self) {
-        (self.history, self.forgotten) = (History::default(), 0);
+        (self.history, self.who, self.forgotten) = (History::default(), Who::default(), 0);
         self.rulings.clear();
         self.log.clear();
     }
@@ -131,14 +135,16 @@ impl Followed {
             let words = "(a line that cannot be read)".to_owned();
             return self.log(Logged { at: String::new(), words, is_trouble: true });
         };
+        let who = self.who.take(&record);
         if let Event::Stop { evidence, ruling, .. } = &record.event {
             let at = time::parse(&record.at).or(self.history.last).unwrap_or(0);
             let sent_back = ruling.decision == Decision::Block;
-            let words = opening(&in_words(evidence, ruling), WORDS);
+            let by = who.as_deref().map(|who| format!("{who}: ")).unwrap_or_default();
+            let words = opening(&format!("{by}{}", in_words(evidence, ruling)), WORDS);
             push(&mut self.rulings, Ruled { at, stop: record.state.stops, code: ruling.code, sent_back, words }, RULINGS);
         }
         let is_trouble = matches!(record.event, Event::Broke { .. } | Event::Error { .. } | Event::Corrupt { .. });
-        self.log(Logged { at: when(&record.at), words: opening(&of_event(&record), WORDS), is_trouble });
+        self.log(Logged { at: when(&record.at), words: opening(&of_event(&record, who.as_deref()), WORDS), is_trouble });
         self.history.take(record);
     }
 

@@ -473,6 +473,8 @@ fn s2_8_status_for_people_and_programs() {
         "why",
         "prompt",
         "carrier",
+        "agent",
+        "model",
         "runner_pid",
         "notes",
         "denied",

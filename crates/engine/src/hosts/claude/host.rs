@@ -2,7 +2,7 @@
 
 use crate::hosts::{
     headless::Headless,
-    host::{Answers, Cap, Clear, Context, Fields, Host, Instead, Message, Signature, Typed},
+    host::{Advice, Answers, Cap, Clear, Context, Fields, Host, Instead, Message, Signature, Typed},
 };
 
 use super::{registration::BLOCK_CAP, stream::Stream};
@@ -10,6 +10,11 @@ use super::{registration::BLOCK_CAP, stream::Stream};
 pub(in crate::hosts) const HOST: Host = Host {
     name: "claude",
     title: "Claude Code",
+    advice: Advice {
+        allow: "add what you want to allow to permissions.allow in the client's settings",
+        sign_in: "start `claude` and sign in (`/login`)",
+        resume: Some("claude --resume"),
+    },
     headless: Some(HEADLESS),
     signature: Signature { session_in: Some("CLAUDE_CODE_SESSION_ID"), ..Signature::NONE },
     events: &[],

@@ -379,7 +379,10 @@ impl Decode for Stream {
             ((tokens, usd_micros), estimated) = (known, true);
         }
         Work {
-            model: verdict.and_then(|verdict| verdict.model.clone()).or_else(|| self.meter.model.clone()).or_else(|| self.model.clone()),
+            model: verdict
+                .and_then(|verdict| verdict.model.clone())
+                .or_else(|| self.meter.model.as_deref().map(str::to_owned))
+                .or_else(|| self.model.clone()),
             turns: if verdict.is_some() { self.turns } else { self.meter.messages },
             tool_calls: self.tool_calls,
             tokens,

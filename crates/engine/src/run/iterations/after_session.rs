@@ -12,7 +12,7 @@ use ralph_core::{
 
 use super::{Begun, Ends, Iterations, LOOK, is_used_up};
 use crate::{
-    hosts::{client, usage},
+    hosts::{Advice, client, usage},
     run::{
         events::{End, RunEvent},
         plan::Before,
@@ -69,7 +69,7 @@ impl Iterations<'_> {
             }
             Then::Again { at } => self.rest(at, &format!("{why}; the same iteration is tried again")),
             Then::Park { until } => self.rest(until, &why),
-            Then::Pause => Ok(Some((End::Blocked, in_need(&ended.outcome, &why)))),
+            Then::Pause => Ok(Some((End::Blocked, in_need(&ended.outcome, &why, self.orders.agents[self.agent(now)].0.name())))),
             Then::Leave | Then::Judge => Ok(None),
         }
     }
@@ -183,9 +183,15 @@ fn broke_in_words(outcome: &Outcome) -> String {
 }
 
 /// The sentence for a person who has to act.
-fn in_need(outcome: &Outcome, why: &str) -> String {
-    let remedy = if let Outcome::Failed { trouble } = outcome { trouble.remedy() } else { None };
-    let remedy = remedy.unwrap_or("the logs in .ralph/rounds/ may tell why; `ralph run --continue` tries again");
+fn in_need(outcome: &Outcome, why: &str, agent: &str) -> String {
+    let remedy = match outcome {
+        Outcome::Failed { trouble: Trouble::SignIn { .. } } => {
+            Some(format!("{}, then `ralph run --continue`", Advice::of(Some(agent)).sign_in))
+        }
+        Outcome::Failed { trouble } => trouble.remedy().map(str::to_owned),
+        Outcome::Cut { .. } | Outcome::Stopped | Outcome::Interrupted => None,
+    };
+    let remedy = remedy.as_deref().unwrap_or("the logs in .ralph/rounds/ may tell why; `ralph run --continue` tries again");
     let crashed = matches!(outcome, Outcome::Failed { trouble: Trouble::Crash { .. } | Trouble::Refused { .. } } | Outcome::Cut { .. });
     let often = if crashed { ", several times in a row" } else { "" };
     format!("{why}{often}: {remedy}")

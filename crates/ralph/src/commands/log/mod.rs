@@ -16,6 +16,7 @@ use ralph_engine::{
 };
 
 use crate::{
+    agent_names::Who,
     commands::Which,
     exit::{Done, Failure},
     find_loop,
@@ -68,7 +69,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         _ => Failure::new(format!("cannot read {}: {e}", view.journal.display())),
     };
     let mut lines = Lines::of(files::open_regular(&view.journal).map_err(cannot)?.0);
-    let mut page = Page::new(args.json);
+    let (mut page, mut agents) = (Page::new(args.json), Who::default());
     let mut last = VecDeque::new();
     let mut most = args.last;
     let mut ended = false;
@@ -76,16 +77,17 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         while let Some(line) = lines.next(args.follow).map_err(cannot)? {
             let record = serde_json::from_slice::<Record>(&line).ok();
             ended = record.as_ref().map_or(ended, |record| record.state.ended.is_some());
+            let who = record.as_ref().and_then(|record| agents.take(record));
             if !filter.takes(record.as_ref()) {
                 continue;
             }
             let Some(most) = most else {
-                if page.show(&line, record.as_ref()) {
+                if page.show(&line, record.as_ref(), who.as_deref()) {
                     continue;
                 }
                 return Ok(());
             };
-            last.push_back((line, record));
+            last.push_back((line, record, who));
             if last.len() > most {
                 last.pop_front();
             }
@@ -93,7 +95,8 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         // From now on every line is new.
         most = None;
         // The reader may have gone. An ending that more follows on was not the last one.
-        let is_read = last.drain(..).all(|(line, record)| page.show(&line, record.as_ref())) && page.tell_of_unreadable();
+        let is_read =
+            last.drain(..).all(|(line, record, who)| page.show(&line, record.as_ref(), who.as_deref())) && page.tell_of_unreadable();
         if !args.follow || !is_read || ended {
             return Ok(());
         }

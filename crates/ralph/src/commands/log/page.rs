@@ -28,7 +28,7 @@ impl Page {
     }
 
     /// Prints one line; `false` if the reader has gone.
-    pub(super) fn show(&mut self, line: &[u8], record: Option<&Record>) -> bool {
+    pub(super) fn show(&mut self, line: &[u8], record: Option<&Record>, who: Option<&str>) -> bool {
         let Some(record) = record else {
             self.unreadable += u64::from(!line.trim_ascii().is_empty());
             return true;
@@ -36,8 +36,8 @@ impl Page {
         self.tell_of_unreadable()
             && match ui::width() {
                 _ if self.json => ui::try_json(String::from_utf8_lossy(line).trim_end()),
-                Some(width) => ui::try_line(self.on_a_terminal(record, width)),
-                None => ui::try_line(format!("{} {}", ui::dim(when(&record.at)), painted(&record.event, of_event(record)))),
+                Some(width) => ui::try_line(self.on_a_terminal(record, who, width)),
+                None => ui::try_line(format!("{} {}", ui::dim(when(&record.at)), painted(&record.event, of_event(record, who)))),
             }
     }
 
@@ -57,7 +57,7 @@ impl Page {
     }
 
     /// Each day has a line of its own, and iterations stand apart.
-    fn on_a_terminal(&mut self, record: &Record, width: usize) -> String {
+    fn on_a_terminal(&mut self, record: &Record, who: Option<&str>, width: usize) -> String {
         let at = when(&record.at);
         let (day, time) = at.split_once(' ').unwrap_or(("", &at));
         let is_new = self.day.as_deref() != Some(day);
@@ -65,7 +65,7 @@ impl Page {
         let gap = if is_apart { "\n" } else { "" };
         let heading = if is_new && !day.is_empty() { format!("{}\n", ui::bold(day)) } else { String::new() };
         self.day = Some(day.to_owned());
-        let text = of_event(record);
+        let text = of_event(record, who);
         // A prompt may be long, and the person knows it.
         let text = if matches!(record.event, Event::Started { .. }) { cut(&text, width.saturating_sub(TEXT)) } else { text };
         format!("{gap}{heading}{}", ui::fitted(&format!("{} {}", ui::dim(time), painted(&record.event, text)), TEXT))

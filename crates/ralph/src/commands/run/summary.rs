@@ -48,7 +48,9 @@ impl Last {
 
     /// A headline, and sentences.
     pub(super) fn words(&self, ended: &RunEvent<'_>) -> (String, Vec<String>) {
-        let RunEvent::Ended { how, line, rounds, total_usd, total_tokens, denied, doubtful, .. } = ended else { return Default::default() };
+        let RunEvent::Ended { how, line, rounds, total_usd, total_tokens, denied, allow, doubtful, .. } = ended else {
+            return Default::default();
+        };
         let of_run = if self.is_first { "" } else { " in this run" };
         let rounds = format!("{}{of_run}", ralph_core::text::iterations(*rounds));
         let head =
@@ -64,7 +66,7 @@ impl Last {
         let from_here = |text: String| tree.as_ref().map_or_else(|| text.clone(), |tree| tree.seen_from_outside(&text));
         let why = Some(why).filter(|why| !why.is_empty()).map(from_here);
         let work = tree.as_ref().map(Tree::has_the_work);
-        (head, [why, of_denied(denied), next.map(from_here), told.map(from_here), work].into_iter().flatten().collect())
+        (head, [why, of_denied(denied, allow), next.map(from_here), told.map(from_here), work].into_iter().flatten().collect())
     }
 
     /// The cost of the whole loop, if that is more than this run's.
@@ -128,9 +130,8 @@ fn ending(how: End, is_doubtful: bool) -> String {
     }
 }
 
-/// Rules that would have allowed the denied calls.
-fn of_denied(rules: &[String]) -> Option<String> {
+/// The denied calls, and how to allow them.
+fn of_denied(rules: &[String], allow: &str) -> Option<String> {
     let rules: Vec<String> = rules.iter().map(|rule| subject(rule)).collect();
-    (!rules.is_empty())
-        .then(|| format!("Some calls were denied; under `permissions.allow` these rules would allow them: {}", rules.join(", ")))
+    (!rules.is_empty()).then(|| format!("Some calls were denied: {}; {allow}", rules.join(", ")))
 }

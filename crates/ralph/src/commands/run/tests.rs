@@ -205,6 +205,7 @@ fn ends(observer: &dyn Observer) {
         total_usd: 0.62,
         total_tokens: 83_000,
         denied: vec!["Bash(curl:*)".to_owned()],
+        allow: "add what you want to allow to permissions.allow in the client's settings",
         doubtful: false,
     });
 }
@@ -256,7 +257,7 @@ fn s4_6_a_pipe_gets_plain_lines() {
             "12Z iteration 4: - slow · complete",
             "12Z ✓ complete · 2 iterations in this run · 83k tokens · $0.62",
             "12Z complete after 4 iterations.",
-            "12Z Some calls were denied; under `permissions.allow` these rules would allow them: Bash(curl:*)",
+            "12Z Some calls were denied: Bash(curl:*); add what you want to allow to permissions.allow in the client's settings",
             "12Z `ralph report` shows how it went, `ralph diff` what it changed.",
         ]
     );
@@ -392,8 +393,8 @@ fn s4_6_a_terminal_shows_the_work_and_how_it_goes() {
         "",
         "✓ complete · 2 iterations in this run · 83k tokens · $0.62",
         "  complete after 4 iterations.",
-        "  Some calls were denied; under `permissions.allow` these rules would allow",
-        "  them: Bash(curl:*)",
+        "  Some calls were denied: Bash(curl:*); add what you want to allow to",
+        "  permissions.allow in the client's settings",
         "  `ralph report` shows how it went, `ralph diff` what it changed.",
     ];
     let lines = shown(&reader, 80);
@@ -492,6 +493,7 @@ fn s4_6_the_figures_of_the_run_are_told_from_those_of_the_loop() {
         total_usd: spent_usd,
         total_tokens: spent_tokens,
         denied: Vec::new(),
+        allow: "",
         doubtful: false,
     };
     let head = |told: &RunEvent<'_>| anstream::adapter::strip_str(&last.words(told).0).to_string();

@@ -8,6 +8,7 @@ use ralph_core::{
     text::{clean, iterations, opening, time::in_words},
 };
 use ralph_engine::{
+    hosts::Advice,
     store::project::Project,
     view::{
         Carrier, GateView, Status, View, Waiter, Waits,
@@ -16,7 +17,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    advice,
+    advice, agent_names,
     journal_lines::{in_thousands, short, when},
     term::bar,
     term::bar::Lasting,
@@ -42,6 +43,9 @@ pub(super) fn show(v: &View) {
     let widest = v.gates.iter().map(|gate| columns(&clean(&gate.name))).max().unwrap_or(0).min(30);
     v.gates.iter().for_each(|one| gate(one, widest));
     trouble(v);
+    if let Some(agent) = v.agent.as_deref().filter(|_| v.many_agents) {
+        ui::field("agent", agent_names::with_model(agent, v.model.as_deref()));
+    }
     if v.is_live() {
         ui::field("session", session(v));
     }
@@ -146,7 +150,7 @@ fn trouble(v: &View) {
         ui::field("note", format!("{} more: `ralph steer --list` shows them", v.notes.len() - NOTES));
     }
     if !v.denied.is_empty() {
-        ui::field("denied", denied(&v.denied));
+        ui::field("denied", denied(&v.denied, v.agent.as_deref()));
     }
     for warning in &v.warnings {
         ui::field("warning", warning);
@@ -181,10 +185,9 @@ fn session(v: &View) -> &str {
 }
 
 /// The calls that were denied, as rules that would allow them.
-fn denied(all: &[Denials]) -> String {
+fn denied(all: &[Denials], agent: Option<&str>) -> String {
     const SHOWN: usize = 5;
     let rules: Vec<String> = all.iter().take(SHOWN).map(|denied| format!("{} ×{}", opening(&denied.rule, 80), denied.times)).collect();
     let more = if all.len() > SHOWN { format!(" and {} more", all.len() - SHOWN) } else { String::new() };
-    let them = if all.len() == 1 { "add it" } else { "add what you want to allow" };
-    format!("{}{more}: {them} to permissions.allow in the client's settings", rules.join(", "))
+    format!("{}{more}: {}", rules.join(", "), Advice::of(agent).allow)
 }

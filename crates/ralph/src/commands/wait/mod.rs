@@ -19,7 +19,7 @@ use ralph_engine::{
         self, Context, Want, declared,
         wait::{Onlooker, Pauses, Waited, until_decided, waiting},
     },
-    hosts,
+    hosts::{self, Advice, Host},
     ops::{self, manual_measure},
     store::{
         loops::{self, LoopOnDisk},
@@ -197,9 +197,19 @@ impl Watch<'_> {
             _ if by == Waiter::Person => ui::paragraph("Its session waits for your permission.", 0),
             _ if by != Waiter::Nobody => ui::paragraph("Its session goes on by itself.", 0),
             Some(session) => {
-                ui::paragraph("Go on in its session with /ralph-resume, or from here:", 0);
                 // One line, whatever the width: it is there to be copied.
-                ui::line(format!("  claude --resume {} /ralph-resume", clean(session)));
+                let advice = Advice::of(view.agent.as_deref());
+                match (view.agent.as_deref().and_then(Host::by_name).filter(|host| !host.is_claude()), advice.resume) {
+                    (None, Some(resume)) => {
+                        ui::paragraph("Go on in its session with /ralph-resume, or from here:", 0);
+                        ui::line(format!("  {resume} {} /ralph-resume", clean(session)));
+                    }
+                    (Some(host), Some(resume)) => {
+                        ui::paragraph(format!("Go on in its session with {}. This opens it:", host.as_typed("ralph-resume")), 0);
+                        ui::line(format!("  {resume} {}", clean(session)));
+                    }
+                    (_, None) => ui::paragraph("Go on in its session, or with `ralph run --continue`.", 0),
+                }
             }
             None => ui::paragraph("The next session that stops in this project goes on with it.", 0),
         }

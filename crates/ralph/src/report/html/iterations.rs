@@ -13,7 +13,7 @@ use super::{
     escape::{moment_and_zone, plain, sentence},
     section,
 };
-use crate::report::shared::{self, COLUMNS, Column, DASH};
+use crate::report::shared::{self, Column, DASH};
 
 /// How many refused claims are seen at once, and how many iterations are in the table.
 const CLAIMS: usize = 5;
@@ -58,7 +58,8 @@ pub(super) fn table(r: &Report) -> String {
     let before = (r.rounds.len() - shown.len()).checked_sub(1).map(|at| &r.rounds[at]);
     // Each iteration with the one before it.
     let rows = || shown.iter().zip(std::iter::once(before).chain(shown.iter().map(Some)));
-    let columns: Vec<&Column> = COLUMNS.iter().filter(|column| rows().any(|(row, before)| (column.cell)(row, before).is_some())).collect();
+    let columns: Vec<&Column> =
+        shared::columns(r).iter().filter(|column| rows().any(|(row, before)| (column.cell)(row, before).is_some())).collect();
     let lines: Vec<String> = rows().map(|(row, before)| line(row, before, &columns)).collect();
     let heads = columns.iter().map(|column| format!("<th scope=\"col\" class=\"{}\">{}</th>", class(column), column.head));
     let body = format!(

@@ -161,7 +161,22 @@ pub(super) fn needs(r: &Report) -> String {
 
 /// The cost of what is verified.
 pub(super) fn cost(r: &Report) -> String {
-    section("cost", "What it cost", &format!("<p class=\"lead\">{}</p>\n", sentence(&r.cost.words)))
+    section("cost", "What it cost", &format!("<p class=\"lead\">{}</p>\n{}", sentence(&r.cost.words), agents(r)))
+}
+
+/// Who did what, where there is more than one.
+fn agents(r: &Report) -> String {
+    let rows = shared::agents(r);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let joined = |parts: Vec<String>| parts.concat();
+    let heads = joined(shared::AGENT_HEADS.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect());
+    let cells = |row: &[String; 5]| joined(row.iter().map(|cell| format!("<td>{}</td>", plain(&opening(cell, 80)))).collect());
+    let rows = joined(rows.iter().map(|row| format!("<tr>{}</tr>\n", cells(row))).collect());
+    format!(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Who did what\"><table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+    )
 }
 
 pub(super) fn footer(r: &Report) -> String {

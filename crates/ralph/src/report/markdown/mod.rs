@@ -12,7 +12,7 @@ use ralph_core::{
 
 use crate::{
     journal_lines::{in_thousands, when},
-    report::shared::{self, COLUMNS, Column, DASH, lines, money},
+    report::shared::{self, Column, DASH, lines, money},
 };
 use escape::{code, plain, sentence};
 
@@ -27,7 +27,7 @@ const ROUNDS: usize = 30;
 
 /// The whole text. A part that would make it too long is left out, and that is said.
 pub(crate) fn markdown(r: &Report) -> String {
-    let parts = [head(r), needs(r), acceptance(r), time(r), gates(r), refused(r), rounds(r), ways(r)];
+    let parts = [head(r), needs(r), acceptance(r), agents(r), time(r), gates(r), refused(r), rounds(r), ways(r)];
     let foot = foot(r);
     let mut out = String::new();
     let mut left_out = 0;
@@ -111,6 +111,19 @@ fn evidence(e: &Evidence, took_ms: Option<u64>) -> String {
     parts.join(", ")
 }
 
+/// Who did what, where there is more than one.
+fn agents(r: &Report) -> String {
+    let rows = shared::agents(r);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut out = format!("#### Who did what\n\n| {} |\n|---|---|--:|--:|--:|\n", shared::AGENT_HEADS.join(" | "));
+    for row in rows {
+        let _ = writeln!(out, "| {} |", row.map(|cell| plain(&cell, 80)).join(" | "));
+    }
+    out + "\n"
+}
+
 fn moment(at: Millis) -> String {
     when(&clock::format(at))
 }
@@ -171,8 +184,9 @@ fn rounds(r: &Report) -> String {
     } else {
         "Iterations".to_owned()
     };
-    let heads: String = COLUMNS.iter().flat_map(|column| [" ", column.head, " |"]).collect();
-    let marks: String = COLUMNS.iter().map(|column| if column.is_number { "--:|" } else { "---|" }).collect();
+    let columns = shared::columns(r);
+    let heads: String = columns.iter().flat_map(|column| [" ", column.head, " |"]).collect();
+    let marks: String = columns.iter().map(|column| if column.is_number { "--:|" } else { "---|" }).collect();
     let mut out = format!("<details><summary>{which}</summary>\n\n| Iteration |{heads} Decision |\n|--:|{marks}---|\n");
     for at in (r.rounds.len() - shown.len()..r.rounds.len()).rev() {
         let (row, before) = (&r.rounds[at], at.checked_sub(1).map(|before| &r.rounds[before]));
@@ -181,7 +195,7 @@ fn rounds(r: &Report) -> String {
             Some(number) if column.is_number => number,
             Some(text) => plain(&text, 60),
         };
-        let cells: String = COLUMNS.iter().flat_map(|column| [" ".to_owned(), cell(column), " |".to_owned()]).collect();
+        let cells: String = columns.iter().flat_map(|column| [" ".to_owned(), cell(column), " |".to_owned()]).collect();
         let _ = writeln!(out, "| {} |{cells} `{}` |", row.round.iteration, row.round.code.as_str());
     }
     out + "\n</details>\n\n"

@@ -17,7 +17,7 @@ use ralph_engine::{
 use ratatui::{style::Style, text::Line};
 
 use crate::{
-    advice,
+    advice, agent_names,
     journal_lines::in_thousands,
     run_wording::{self, subject_in},
     watch::draw::{
@@ -128,9 +128,10 @@ fn working(scene: &Scene<'_>) -> Line<'static> {
         Some(_) => ("works".to_owned(), GOOD),
         None => ("works; it cannot be heard from here".to_owned(), PLAIN),
     };
+    let who = history.has_many_agents().then(|| agent_names::title(history.agent_now()));
     let attempt = working.filter(|working| working.attempt > 1).map(|working| format!("try {}", working.attempt));
     let item = working.and_then(|working| working.item.as_deref()).map(|item| format!("item {}", opening(item, 40)));
-    let rest = [Some(iteration), attempt, item].into_iter().flatten().map(|text| (text, PLAIN));
+    let rest = [Some(iteration), who, attempt, item].into_iter().flatten().map(|text| (text, PLAIN));
     parts(Row::new(scene.width), std::iter::once((state, style)).chain(rest)).line()
 }
 

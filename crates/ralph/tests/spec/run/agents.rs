@@ -14,13 +14,13 @@ use super::PATIENCE;
 use crate::common::{Bed, RALPH};
 
 /// A project with programs on its path.
-struct Agents {
-    bed: Bed,
+pub(super) struct Agents {
+    pub(super) bed: Bed,
     bin: PathBuf,
 }
 
 impl Agents {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let bed = Bed::in_git();
         bed.write("README.md", "a project\n");
         bed.commit_all("begin");
@@ -30,7 +30,7 @@ impl Agents {
     }
 
     /// Each line of `says` is printed; `first` is run before. It sees the number of its session as `$N`, and notes its arguments.
-    fn program(&self, name: &str, first: &str, says: &[Value], code: u8) {
+    pub(super) fn program(&self, name: &str, first: &str, says: &[Value], code: u8) {
         let lines = says.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
         let home = self.bin.display();
         let script = format!(
@@ -41,7 +41,7 @@ impl Agents {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    fn run(&self, code: i32, args: &[&str]) -> Output {
+    pub(super) fn run(&self, code: i32, args: &[&str]) -> Output {
         let mut command = self.bed.command(RALPH);
         command.arg("run").args(args).env("PATH", format!("{}:/usr/bin:/bin", self.bin.display())).env("IS_SANDBOX", "1");
         let out = run_bounded(&mut command, b"", PATIENCE);
@@ -50,7 +50,7 @@ impl Agents {
     }
 
     /// Who worked on which iteration.
-    fn began(&self) -> Vec<(u64, String)> {
+    pub(super) fn began(&self) -> Vec<(u64, String)> {
         let began = self.bed.journal().into_iter().filter(|r| r["event"]["kind"] == "began");
         began.map(|r| (r["event"]["iteration"].as_u64().unwrap(), r["event"]["agent"].as_str().unwrap().to_owned())).collect()
     }
@@ -61,7 +61,7 @@ impl Agents {
 }
 
 /// What Gemini prints when it has said this.
-fn gemini_says(text: &str) -> Vec<Value> {
+pub(super) fn gemini_says(text: &str) -> Vec<Value> {
     let used = json!({"input_tokens": 1_000_000, "output_tokens": 100_000, "cached": 0});
     vec![
         json!({"type": "init", "session_id": "11111111-2222-4333-8444-555555555555", "model": "gemini-2.5-pro"}),
@@ -73,7 +73,7 @@ fn gemini_says(text: &str) -> Vec<Value> {
 const UNTIL_LATER: &str = "You’ve hit your usage limit. Upgrade to Pro or try again at Jan 15th, 2099 8:00 AM.";
 
 /// What Codex prints when its quota is used up.
-fn codex_is_used_up() -> Vec<Value> {
+pub(super) fn codex_is_used_up() -> Vec<Value> {
     vec![
         json!({"type": "thread.started", "thread_id": "01a1e2ed-0c37-7510-bb73-dfe78fdd8113"}),
         json!({"type": "error", "message": UNTIL_LATER}),
@@ -81,7 +81,7 @@ fn codex_is_used_up() -> Vec<Value> {
     ]
 }
 
-const WORKS: [&str; 2] = ["--permission-mode", "bypassPermissions"];
+pub(super) const WORKS: [&str; 2] = ["--permission-mode", "bypassPermissions"];
 
 #[test]
 fn h5_an_agent_gets_its_own_flags_and_its_money_is_counted() {

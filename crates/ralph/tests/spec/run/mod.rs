@@ -14,6 +14,7 @@ mod night;
 mod one_item;
 mod rounds;
 mod screen;
+mod several_agents;
 mod status;
 
 use std::{

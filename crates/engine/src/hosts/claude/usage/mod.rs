@@ -6,7 +6,7 @@
 mod sessions;
 mod spending;
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use ralph_core::{
     judge::session_outcome::Tokens,
@@ -93,9 +93,11 @@ impl Usage {
 }
 
 /// The usage that a line adds. A message that is reported again, with more than before, adds the difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Amount {
     pub at: Millis,
+    /// Of the message, or of the newest one where it is a compaction.
+    pub model: Option<Arc<str>>,
     pub tokens: Tokens,
     /// An estimate.
     pub usd_micros: Micros,
@@ -122,7 +124,7 @@ pub struct Meter {
     pub usd_micros: Micros,
     pub messages: u64,
     /// The model of the newest message.
-    pub model: Option<String>,
+    pub model: Option<Arc<str>>,
     recent: VecDeque<Counted>,
     called: VecDeque<String>,
     /// Lines that are not newer do not count.
@@ -152,7 +154,7 @@ impl Meter {
         let at = at.unwrap_or(self.at);
         self.at = self.at.max(at);
         let (tokens, usd_micros, messages) = (self.tokens, self.usd_micros, self.messages);
-        let mut tool_calls = 0;
+        let (mut tool_calls, mut model) = (0, self.model.clone());
         let context = match (line.kind, line.message) {
             (Kind::Assistant, Some(message)) => {
                 if message.is_clients() || message.id.as_deref().is_some_and(is_known) {
@@ -164,6 +166,7 @@ impl Meter {
                     format!("#{}", self.unnamed)
                 });
                 self.count(&id, message.model.as_deref().unwrap_or_default(), usage);
+                model = message.model.as_deref().map(|named| self.shared(named));
                 tool_calls = message.content.calls.into_iter().filter(|call| self.is_new_call(call)).count() as u64;
                 Some(usage.prompt())
             }
@@ -176,7 +179,7 @@ impl Meter {
         let (tokens, usd_micros) = (self.tokens.minus(tokens), self.usd_micros.saturating_sub(usd_micros));
         let is_new = self.messages > messages;
         let adds = is_new || tokens.total() > 0 || tool_calls > 0;
-        adds.then_some(Amount { at, tokens, usd_micros, tool_calls, context, is_new })
+        adds.then_some(Amount { at, model, tokens, usd_micros, tool_calls, context, is_new })
     }
 
     /// Counts what is new about a message; returns the tokens of that message.
@@ -184,7 +187,7 @@ impl Meter {
         let before = self.recent.iter().position(|known| known.id == id).and_then(|at| self.recent.remove(at));
         if before.is_none() {
             self.messages += 1;
-            self.model = Some(model.to_owned());
+            self.model = Some(self.shared(model));
         }
         let before = before.unwrap_or(Counted { id: id.to_owned(), usage: Usage::default(), usd_micros: 0 });
         let usage = before.usage.or_more(usage);
@@ -196,6 +199,11 @@ impl Meter {
         }
         self.recent.push_back(Counted { usage, usd_micros, ..before });
         usage.tokens.total()
+    }
+
+    /// The name of a model; that of the newest message is not copied.
+    fn shared(&self, model: &str) -> Arc<str> {
+        self.model.clone().filter(|known| **known == *model).unwrap_or_else(|| model.into())
     }
 
     fn count_compaction(&mut self, tokens_before: u64) {

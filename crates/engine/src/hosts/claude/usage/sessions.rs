@@ -20,7 +20,7 @@ use crate::hosts::claude::transcript::{OpenFile, find, of_subagents};
 const MOST_KNOWN: usize = 500_000;
 
 /// The usage that one line of a transcript adds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spent {
     pub amount: Amount,
     pub of_subagent: bool,
@@ -33,7 +33,7 @@ pub fn of_sessions<'s>(
     sessions: impl IntoIterator<Item = &'s str>,
     since: Millis,
     most: u64,
-    mut each: impl FnMut(&Spent),
+    mut each: impl FnMut(Spent),
 ) -> bool {
     let files = files(claude_config, sessions, since);
     let mut budget = most;
@@ -44,7 +44,7 @@ pub fn of_sessions<'s>(
         let mut meter = Meter::since(since);
         read_lines(&source, 0, Lines::new(MAX_LINE), &mut budget, |line| {
             if let Some(amount) = meter.line(line, |id| is_elsewhere(&mut known, id, n)) {
-                each(&Spent { amount, of_subagent: *of_subagent });
+                each(Spent { amount, of_subagent: *of_subagent });
             }
         });
     }
@@ -54,7 +54,7 @@ pub fn of_sessions<'s>(
 /// The usage of a session, its subagents included, as far as their first [`REACH`] bytes tell; `None`: it has no transcript.
 pub fn of_session(claude_config: &Path, session: &str) -> Option<(Tokens, Micros)> {
     let mut sum = (Tokens::default(), 0);
-    let add = |one: &Spent| sum = (sum.0.plus(one.amount.tokens), Micros::saturating_add(sum.1, one.amount.usd_micros));
+    let add = |one: Spent| sum = (sum.0.plus(one.amount.tokens), Micros::saturating_add(sum.1, one.amount.usd_micros));
     of_sessions(claude_config, [session], 0, REACH, add).then_some(sum)
 }
 
@@ -98,7 +98,7 @@ mod tests {
 
     fn all(config: &Path, sessions: &[&str], since: Millis) -> Vec<Spent> {
         let mut spent = Vec::new();
-        of_sessions(config, sessions.iter().copied(), since, u64::MAX, |one| spent.push(*one));
+        of_sessions(config, sessions.iter().copied(), since, u64::MAX, |one| spent.push(one));
         spent
     }
 

@@ -82,7 +82,7 @@ fn meter(known: &Known, since: Millis) -> Meter {
     Meter {
         at: known.at,
         needs_times: known.after > 0,
-        model: known.model.clone(),
+        model: known.model.as_deref().map(Into::into),
         recent: known.recent.iter().map(counted).collect(),
         ..Meter::since(since.max(known.after))
     }
@@ -91,7 +91,7 @@ fn meter(known: &Known, since: Millis) -> Meter {
 /// Notes the state of the meter for the next stop; returns the money that it counted.
 fn keep(known: &mut Known, meter: Meter) -> Micros {
     known.at = meter.at;
-    known.model = meter.model.filter(|model| model.len() < 100).or(known.model.take());
+    known.model = meter.model.filter(|model| model.len() < 100).map(|model| model.to_string()).or(known.model.take());
     // A message without an id has a number, which counts for this call only.
     let mut recent: Vec<_> = meter.recent.into_iter().filter(|counted| !counted.id.starts_with('#')).collect();
     let recent = recent.split_off(recent.len().saturating_sub(MOST_RECENT));
