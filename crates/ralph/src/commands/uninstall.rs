@@ -163,7 +163,7 @@ fn undo(project: &Project, args: &Args) -> Done {
         setup::carry_out(&plan, &records, true)?;
     } else {
         plan.changes.iter().try_for_each(Change::check)?;
-        setup::summarise(&plan, " (takes ralph's hooks out)");
+        setup::summarise(&plan, " (takes out what ralph put in)");
         may_undo(&plan, args)?;
         // Each change is made only if its file is still as it was read: the question may have waited for long.
         let _alone = Records::alone();
