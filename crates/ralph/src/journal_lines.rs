@@ -22,6 +22,7 @@ pub(crate) use ralph_core::text::quoted;
 /// One record as one line, without its time.
 pub(crate) fn of_event(record: &Record) -> String {
     clean(&match &record.event {
+        Event::Started { file, by: Actor::CommandLine, prompt } => format!("started ({file}): {prompt}"),
         Event::Started { file, by, prompt } => format!("started {} ({file}): {prompt}", by_whom(*by)),
         Event::Adopted => format!("taken by session {}", short(record.session.as_deref())),
         Event::Rebound { from } => {
@@ -35,7 +36,9 @@ pub(crate) fn of_event(record: &Record) -> String {
             let from = from.as_deref().map(|s| format!(" from session {}", short(Some(s)))).unwrap_or_default();
             let unfinished = unfinished.map(|n| format!("; iteration {n} was begun and not ended")).unwrap_or_default();
             let unwritten = unwritten.map(|n| format!("; iteration {n} was decided, and that was not written down")).unwrap_or_default();
-            format!("taken over by `ralph run` (pid {pid}){from}{unfinished}{unwritten}")
+            // A run that starts its own loop takes over from no one.
+            let how = if from.is_empty() { "runs in" } else { "taken over by" };
+            format!("{how} `ralph run` (pid {pid}){from}{unfinished}{unwritten}")
         }
         Event::Began { iteration, attempt, agent, model, item, notes, .. } => {
             let again = if *attempt > 1 { format!(", try {attempt}") } else { String::new() };

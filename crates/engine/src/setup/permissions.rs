@@ -71,7 +71,7 @@ impl Permissions {
         let mut rules: Vec<String> = Vec::new();
         for line in lines {
             let of_line: Option<Vec<String>> = self.unallowed(line).into_iter().map(rule).collect();
-            for rule in of_line.into_iter().flatten() {
+            for rule in of_line.into_iter().flatten().flat_map(|rule| spellings(&rule)) {
                 if !rules.contains(&rule) {
                     rules.push(rule);
                 }
@@ -146,6 +146,18 @@ fn rule(command: &str) -> Option<String> {
         Some(runner) => format!("Bash({runner}:*)"),
         None => format!("Bash({command})"),
     })
+}
+
+/// The rule, and the ones for the same test runner by its other names: agents type the one that they know.
+fn spellings(rule: &str) -> Vec<String> {
+    const SAME: [&[&str]; 2] = [
+        &["Bash(pytest:*)", "Bash(python -m pytest:*)", "Bash(python3 -m pytest:*)"],
+        &["Bash(python -m unittest:*)", "Bash(python3 -m unittest:*)"],
+    ];
+    let same = SAME.iter().find(|same| same.contains(&rule)).into_iter().flat_map(|same| same.iter());
+    let mut all = vec![rule.to_owned()];
+    all.extend(same.filter(|other| **other != rule).map(|other| (*other).to_owned()));
+    all
 }
 
 /// Whether a rule like `Bash(npm test:*)` or `Bash(npm *)` allows this command.
@@ -248,6 +260,7 @@ mod tests {
         let none = Permissions { mode: None, ignored_mode: None, allow: Vec::new(), ask: Vec::new(), deny: Vec::new() };
         let missing = |line: &str| none.missing_rules(&[line.to_owned()]);
         assert_eq!(missing("npm ci && npm test"), ["Bash(npm ci)", "Bash(npm test:*)"]);
+        assert_eq!(missing("python -m unittest discover -s tests"), ["Bash(python -m unittest:*)", "Bash(python3 -m unittest:*)"]);
         assert_eq!(missing("npm test && sh -c \"$X\""), Vec::<String>::new());
         assert_eq!(missing("go list -f '{{.Dir}}/...' -m | xargs go test -v"), Vec::<String>::new());
     }
