@@ -24,6 +24,7 @@ pub(crate) use ralph_core::text::quoted;
 /// One record as one line, without its time. `who` names the agent that stopped, where that is a question.
 pub(crate) fn of_event(record: &Record, who: Option<&str>) -> String {
     clean(&match &record.event {
+        Event::Started { file, by: Actor::CommandLine, prompt } => format!("started ({file}): {prompt}"),
         Event::Started { file, by, prompt } => format!("started {} ({file}): {prompt}", by_whom(*by)),
         Event::Adopted => {
             let agent = record.state.host.as_deref().map(|host| format!(" of {}", agent_names::title(host))).unwrap_or_default();
@@ -41,7 +42,9 @@ pub(crate) fn of_event(record: &Record, who: Option<&str>) -> String {
             let from = from.as_deref().map(|s| format!(" from session {}", short(Some(s)))).unwrap_or_default();
             let unfinished = unfinished.map(|n| format!("; iteration {n} was begun and not ended")).unwrap_or_default();
             let unwritten = unwritten.map(|n| format!("; iteration {n} was decided, and that was not written down")).unwrap_or_default();
-            format!("taken over by `ralph run` (pid {pid}){from}{unfinished}{unwritten}")
+            // A run that starts its own loop takes over from no one.
+            let how = if from.is_empty() { "runs in" } else { "taken over by" };
+            format!("{how} `ralph run` (pid {pid}){from}{unfinished}{unwritten}")
         }
         Event::Began { iteration, attempt, agent, model, item, notes, .. } => {
             let again = if *attempt > 1 { format!(", try {attempt}") } else { String::new() };

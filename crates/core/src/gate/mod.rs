@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     gate::test_results::TestResults,
     text::{
-        Problem, clean,
+        Problem, clean, quoted,
         time::{Millis, parse_duration},
     },
 };
@@ -127,6 +127,14 @@ impl Run {
         match self {
             Run::Shell(line) => line.clone(),
             Run::Argv(words) => words.join(" "),
+        }
+    }
+
+    /// As one line that a shell would take for the same words.
+    pub fn typed(&self) -> String {
+        match self {
+            Run::Shell(line) => line.clone(),
+            Run::Argv(words) => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
         }
     }
 }
@@ -294,6 +302,14 @@ impl Gate {
             Check::Committed => Kind::Committed,
             Check::PullRequest(_) => Kind::PullRequest,
             Check::Ci(_) => Kind::Ci,
+        }
+    }
+
+    /// The line of its command, if it has one.
+    pub fn line(&self) -> Option<String> {
+        match &self.check {
+            Check::Command(command) => Some(command.run.typed()),
+            _ => None,
         }
     }
 

@@ -160,7 +160,7 @@ fn settings_change(path: &Path, records: &Records, wish: &Wish, hooks: Hooks) ->
         settings.set_env(BLOCK_CAP, &cap.to_string().into()).map_err(left_alone)?;
     }
     if wish.deny_edits {
-        settings.deny(DENY_EDITS).map_err(left_alone)?;
+        settings.add_rule("deny", DENY_EDITS).map_err(left_alone)?;
     }
     let after = settings.to_text();
     if before.is_none() && settings.is_empty() {
@@ -183,10 +183,7 @@ pub(super) fn original(path: &Path, records: &Records, now: Option<&str>) -> Res
     settings.unregister(was.as_ref());
     if let Some(record) = &record {
         restore_cap(&settings, was.as_ref(), &record.after).map_err(|e| Problem::new(path, e))?;
-        let denied = |settings: Option<&Settings>| settings.is_some_and(|settings| settings.denies(DENY_EDITS));
-        if denied(Settings::parse(record.after.as_bytes()).ok().as_ref()) && !denied(was.as_ref()) {
-            settings.allow_again(DENY_EDITS, was.as_ref());
-        }
+        remove_own_rules(&settings, was.as_ref(), &record.after);
     }
     let was_made_by_ralph = record.is_some_and(|r| r.before.is_none());
     Ok((!was_made_by_ralph || !settings.is_empty()).then(|| settings.to_text()))
@@ -204,6 +201,17 @@ fn restore_cap(settings: &Settings, was: Option<&Settings>, after: &str) -> Resu
         None => {
             settings.remove_env(BLOCK_CAP, was);
             Ok(())
+        }
+    }
+}
+
+/// Takes out the rules that ralph put in. Those of other people, and of the client's own questions, stay.
+fn remove_own_rules(settings: &Settings, was: Option<&Settings>, after: &str) {
+    let Ok(after) = Settings::parse(after.as_bytes()) else { return };
+    for list in ["allow", "deny"] {
+        let known = was.map(|was| was.rules(list)).unwrap_or_default();
+        for rule in after.rules(list).iter().filter(|rule| !known.contains(rule)) {
+            settings.remove_rule(list, rule, was);
         }
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod agent_survey;
 pub mod agents;
+pub mod allow_rules;
 pub mod file_change;
 pub mod init;
 pub mod permissions;

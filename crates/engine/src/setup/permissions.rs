@@ -37,10 +37,10 @@ impl Permissions {
         Permissions { mode, ignored_mode, allow: list("allow"), ask: list("ask"), deny: list("deny") }
     }
 
-    /// The same for an unattended session. Rules of the project's settings count there only in a trusted folder; also returns how many do not count.
+    /// The same for an unattended session. Rules that came with the project count there only in a trusted folder; also returns how many do not count.
     pub fn unattended(survey: &Survey, folder: &Path, mode: Option<&str>) -> (Self, usize) {
         let all = Permissions::of_settings(survey);
-        let allow = if survey.trusts(folder) { all.allow.clone() } else { survey.own_lists(&["permissions", "allow"]) };
+        let allow = if survey.trusts(folder) { all.allow.clone() } else { survey.lists_without_trust(&["permissions", "allow"], folder) };
         let ignored = all.allow.len() - allow.len();
         match mode {
             Some(mode) => (Permissions { mode: Some(mode.to_owned()), ignored_mode: None, allow, ..all }, ignored),
@@ -66,6 +66,20 @@ impl Permissions {
         self.allow.iter().any(|rule| rule.starts_with("Bash"))
     }
 
+    /// The rules that would allow the lines of gates, where none does. A line that cannot be allowed as a whole gets none.
+    pub fn missing_rules(&self, lines: &[String]) -> Vec<String> {
+        let mut rules: Vec<String> = Vec::new();
+        for line in lines {
+            let of_line: Option<Vec<String>> = self.unallowed(line).into_iter().map(rule).collect();
+            for rule in of_line.into_iter().flatten().flat_map(|rule| spellings(&rule)) {
+                if !rules.contains(&rule) {
+                    rules.push(rule);
+                }
+            }
+        }
+        rules
+    }
+
     /// The commands of a shell line that no rule allows, split as the client splits them.
     pub(crate) fn unallowed<'l>(&self, line: &'l str) -> Vec<&'l str> {
         if self.fate("Bash") == Fate::Allowed {
@@ -74,6 +88,76 @@ impl Permissions {
         let parts = line.split(['|', '&', ';', '\n']).map(str::trim).filter(|part| !part.is_empty());
         parts.filter(|part| !self.allow.iter().any(|rule| covers_command(rule, part))).collect()
     }
+}
+
+/// Test runners: their arguments choose which tests run, so a rule for one leaves them free. Every other command is allowed only as the gate has it: further
+/// words can be further targets (`make test deploy`).
+const TEST_RUNNERS: [&str; 20] = [
+    "bun test",
+    "cargo nextest run",
+    "cargo test",
+    "deno test",
+    "dotnet test",
+    "go test",
+    "jest",
+    "mix test",
+    "mocha",
+    "npm test",
+    "phpunit",
+    "pnpm test",
+    "pytest",
+    "rspec",
+    "swift test",
+    "unittest",
+    "vendor/bin/phpunit",
+    "vitest",
+    "vitest run",
+    "yarn test",
+];
+
+/// What starts a test runner.
+const STARTERS: [&str; 11] = [
+    "bundle exec ",
+    "bunx ",
+    "npx ",
+    "pipenv run ",
+    "pnpm exec ",
+    "poetry run ",
+    "python -m ",
+    "python3 -m ",
+    "uv run ",
+    "uv run python -m ",
+    "yarn ",
+];
+
+/// The rule that allows one command of a gate. `None`: it has something that a shell or a rule would read as more than a word.
+fn rule(command: &str) -> Option<String> {
+    let is_plain = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:=,@".contains(c));
+    let words: Vec<&str> = command.split(' ').filter(|word| !word.is_empty()).collect();
+    let sets_variable = words.first().is_none_or(|program| program.contains('='));
+    if sets_variable || !words.iter().all(|word| is_plain(word)) {
+        return None;
+    }
+    let command = words.join(" ");
+    let begins = |runner: &str| command.strip_prefix(runner).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    let starters = STARTERS.iter().copied().chain([""]);
+    let runners = starters.flat_map(|starter| TEST_RUNNERS.iter().map(move |runner| format!("{starter}{runner}")));
+    Some(match runners.filter(|runner| begins(runner)).max_by_key(String::len) {
+        Some(runner) => format!("Bash({runner}:*)"),
+        None => format!("Bash({command})"),
+    })
+}
+
+/// The rule, and the ones for the same test runner by its other names: agents type the one that they know.
+fn spellings(rule: &str) -> Vec<String> {
+    const SAME: [&[&str]; 2] = [
+        &["Bash(pytest:*)", "Bash(python -m pytest:*)", "Bash(python3 -m pytest:*)"],
+        &["Bash(python -m unittest:*)", "Bash(python3 -m unittest:*)"],
+    ];
+    let same = SAME.iter().find(|same| same.contains(&rule)).into_iter().flat_map(|same| same.iter());
+    let mut all = vec![rule.to_owned()];
+    all.extend(same.filter(|other| **other != rule).map(|other| (*other).to_owned()));
+    all
 }
 
 /// Whether a rule like `Bash(npm test:*)` or `Bash(npm *)` allows this command.
@@ -137,5 +221,47 @@ mod tests {
         assert_eq!(with(&["Bash"]).unallowed(line), Vec::<&str>::new());
         let anything = Permissions { mode: Some("bypassPermissions".to_owned()), ..with(&[]) };
         assert_eq!(anything.unallowed(line), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn u2_a_rule_allows_the_command_of_a_gate_and_no_other() {
+        for (command, wanted) in [
+            ("python3 -m pytest", Some("Bash(python3 -m pytest:*)")),
+            ("python3 -m unittest discover -s tests", Some("Bash(python3 -m unittest:*)")),
+            ("uv run pytest -q", Some("Bash(uv run pytest:*)")),
+            ("cargo test --workspace", Some("Bash(cargo test:*)")),
+            ("go test ./...", Some("Bash(go test:*)")),
+            ("npx vitest run", Some("Bash(npx vitest run:*)")),
+            ("npm test", Some("Bash(npm test:*)")),
+            // These can do more than test, given one word more.
+            ("npm run test:unit", Some("Bash(npm run test:unit)")),
+            ("python3 manage.py test", Some("Bash(python3 manage.py test)")),
+            ("make test", Some("Bash(make test)")),
+            ("./gradlew --console=plain test", Some("Bash(./gradlew --console=plain test)")),
+            ("cargo clippy --all-targets -- -D warnings", Some("Bash(cargo clippy --all-targets -- -D warnings)")),
+            ("./check.sh", Some("Bash(./check.sh)")),
+            ("pytest-watch", Some("Bash(pytest-watch)")),
+            // And these are not plain.
+            ("FOO=1 make", None),
+            ("$(evil) x", None),
+            ("sh -c 'make test'", None),
+            ("make *", None),
+            ("make test)", None),
+            ("make test > /etc/passwd", None),
+            ("make\ttest", None),
+            ("", None),
+        ] {
+            assert_eq!(rule(command).as_deref(), wanted, "{command}");
+        }
+    }
+
+    #[test]
+    fn u2_a_line_of_which_a_part_cannot_be_allowed_gets_no_rule() {
+        let none = Permissions { mode: None, ignored_mode: None, allow: Vec::new(), ask: Vec::new(), deny: Vec::new() };
+        let missing = |line: &str| none.missing_rules(&[line.to_owned()]);
+        assert_eq!(missing("npm ci && npm test"), ["Bash(npm ci)", "Bash(npm test:*)"]);
+        assert_eq!(missing("python -m unittest discover -s tests"), ["Bash(python -m unittest:*)", "Bash(python3 -m unittest:*)"]);
+        assert_eq!(missing("npm test && sh -c \"$X\""), Vec::<String>::new());
+        assert_eq!(missing("go list -f '{{.Dir}}/...' -m | xargs go test -v"), Vec::<String>::new());
     }
 }

@@ -26,6 +26,11 @@ impl Scope {
             Scope::Local => "local",
         }
     }
+
+    /// The command that registers ralph for it: the user is whom `ralph init` is for anyway.
+    pub fn init_command(self) -> String {
+        if self == Scope::User { "ralph init".to_owned() } else { format!("ralph init --{}", self.word()) }
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Purge {
     /// Folders, with everything in them.
     pub folders: Vec<PathBuf>,
+    /// The projects that the state folder knows, if it goes as a whole.
+    pub projects: Vec<PathBuf>,
     /// The loops whose snapshots go, under `refs/ralph` of this repository.
     pub snapshots: Vec<String>,
     /// The lines that go from the repository's own list of ignored files.
@@ -48,7 +50,13 @@ impl Purge {
         });
         folders.retain(|path| fs::symlink_metadata(path).is_ok());
         let snapshots = snapshots::loops(project, PATIENCE).unwrap_or_default();
-        Purge { folders, snapshots, excluded: excluded(project), worktrees }
+        Purge {
+            folders,
+            projects: if everything { known_projects() } else { Vec::new() },
+            snapshots,
+            excluded: excluded(project),
+            worktrees,
+        }
     }
 
     /// The folders that are worth a word when they stay: a state folder that knows no project is as good as none.
@@ -73,6 +81,17 @@ impl Purge {
         }
         Ok(())
     }
+}
+
+fn known_projects() -> Vec<PathBuf> {
+    let folders = env::state_dir().map(|state| entries(&state.join("projects"))).unwrap_or_default();
+    let mut roots: Vec<PathBuf> = folders
+        .iter()
+        .filter_map(|folder| fs::read_to_string(folder.join("root")).ok())
+        .map(|root| PathBuf::from(root.trim_end()))
+        .collect();
+    roots.sort();
+    roots
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

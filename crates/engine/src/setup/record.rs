@@ -51,6 +51,13 @@ impl Records {
         serde_json::from_slice(&bytes).ok().filter(|record: &Record| record.path == real(path))
     }
 
+    /// The files that have a record.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        let files = self.folder.as_deref().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+        let read = |file: fs::DirEntry| serde_json::from_slice(&fs::read(file.path()).ok()?).ok();
+        files.filter_map(read).map(|record: Record| record.path).collect()
+    }
+
     /// Written before the change itself, and readable by the user alone: settings can hold secrets.
     pub fn put(&self, record: &Record) -> Result<(), Problem> {
         let Some(file) = self.file(&record.path) else { return Ok(()) };

@@ -9,6 +9,7 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
+    git::tracked,
     hosts::{
         claude::{
             registration::BLOCK_CAP,
@@ -212,13 +213,14 @@ impl Survey {
         self.lists_of(keys, |_| true)
     }
 
-    /// The same without the project's settings.
-    pub(crate) fn own_lists(&self, keys: &[&str]) -> Vec<String> {
-        self.lists_of(keys, Origin::is_own)
+    /// The same as the client takes them in a folder that it was not told to trust: without the project's settings, and without local ones that a checkout brought.
+    pub(crate) fn lists_without_trust(&self, keys: &[&str], root: &Path) -> Vec<String> {
+        let is_written_here = |file: &SettingsFile| tracked::is_tracked(root, &file.path) == Some(false);
+        self.lists_of(keys, |file| file.origin.is_own() || (file.origin == Origin::Settings(Scope::Local) && is_written_here(file)))
     }
 
-    fn lists_of(&self, keys: &[&str], wanted: impl Fn(&Origin) -> bool) -> Vec<String> {
-        let files = self.files.iter().filter(|file| wanted(&file.origin));
+    fn lists_of(&self, keys: &[&str], wanted: impl Fn(&SettingsFile) -> bool) -> Vec<String> {
+        let files = self.files.iter().filter(|file| wanted(file));
         let values = files.filter_map(|file| keys.iter().try_fold(file.parsed.as_ref().ok()?, |value, key| value.get(key)));
         values.filter_map(Value::as_array).flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }

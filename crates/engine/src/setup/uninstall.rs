@@ -5,7 +5,7 @@ use std::fs;
 use crate::{
     hosts::claude::{commands, settings_file::Settings},
     setup::{
-        Plan, Problem, agents,
+        Plan, Problem, agents, allow_rules,
         file_change::{self, Change},
         init::original,
         places::{Places, Scope},
@@ -38,6 +38,9 @@ pub fn plan(places: &Places, survey: &Survey, records: &Records, scopes: &[Scope
             Ok(changes) => all.changes.extend(changes),
             Err(problem) => problems.push(problem),
         }
+    }
+    if scopes.contains(&Scope::User) && scopes.contains(&Scope::Local) {
+        all.changes.extend(allow_rules::back_elsewhere(places, records));
     }
     all.notes.dedup();
     (all, problems)

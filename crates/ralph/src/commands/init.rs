@@ -4,6 +4,7 @@ mod agents;
 mod checks;
 mod guide;
 mod registration;
+mod rules;
 
 use std::path::PathBuf;
 
@@ -35,7 +36,7 @@ use crate::{
 /// Set up ralph: the checks of this project, and Claude Code
 ///
 /// In a terminal it shows each step and asks: it finds how the project is tested and writes `ralph.toml` with these checks, which you thereby trust; it
-/// registers the hook with Claude Code and adds /ralph-loop, /ralph, /cancel-ralph, /ralph-status, /ralph-pause and /ralph-resume; it has git
+/// lets the agent run exactly these without asking, in .claude/settings.local.json; it registers the hook with Claude Code and adds /ralph-loop, /ralph, /cancel-ralph, /ralph-status, /ralph-pause and /ralph-resume; it has git
 /// ignore ralph's own files; and it checks the result.
 /// Enter means yes, n skips a step, q ends, ? explains. An existing `ralph.toml` is never changed, settings keep their formatting, order and comments, a second time
 /// changes nothing, and `ralph uninstall` takes the registration back. Without a terminal it only registers, unless --yes is given.
@@ -119,8 +120,10 @@ fn dry_run(project: &Project, args: &Args) -> Done {
     let records = Records::of_user();
     let (survey, plan) = args.plan(project, &records)?;
     let draft = checks::show_draft(project, &survey);
-    let changed = setup::carry_out(&plan, &records, true)?;
-    ui::line(if changed || draft { "Nothing was changed: this was a dry run." } else { "Nothing would change." });
+    let has_draft = draft.is_some();
+    let rules = rules::dry_run(project, &records, draft)?;
+    let changed = setup::carry_out(&rules, &records, true)? | setup::carry_out(&plan, &records, true)?;
+    ui::line(if changed || has_draft { "Nothing was changed: this was a dry run." } else { "Nothing would change." });
     Ok(())
 }
 

@@ -77,8 +77,9 @@ const GLOBAL: &str = "Global options";
 const EXAMPLES: &str = "Examples:
   ralph demo
   ralph init
-  ralph start \"Fix the failing tests\" --promise DONE --max-iterations 20
+  ralph run \"Fix the failing tests\"
   ralph run \"Fix the failing tests\" --verify \"cargo test\" --max-iterations 20
+  ralph start \"Fix the failing tests\" --promise DONE --max-iterations 20
   ralph status
   ralph explain";
 

@@ -1,8 +1,14 @@
 //! `ralph uninstall`: undo what `ralph init` did.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
-use ralph_core::{config, text::clean};
+use ralph_core::{
+    config,
+    text::{clean, count},
+};
 use ralph_engine::{
     setup::{
         Plan,
@@ -24,6 +30,9 @@ use crate::{
     term::ask::{self, Answer},
     ui,
 };
+
+/// So many projects are named before a purge.
+const MOST_PROJECTS: usize = 20;
 
 /// Remove the hook and the commands, and restore every file
 ///
@@ -97,12 +106,19 @@ fn say_what_stays(project: &Project, purge: &Purge, is_purged: bool) {
 fn removal(program: &Path) -> String {
     let is_in = |folder: &str| program.to_string_lossy().contains(folder);
     match () {
-        () if is_in("/.cargo/bin/") => "cargo uninstall ralph-loop".to_owned(),
+        () if is_in("/.cargo/bin/") || is_of_cargo(program) => "cargo uninstall ralph-loop".to_owned(),
         () if is_in("/node_modules/") => "npm uninstall -g ralph-loop".to_owned(),
         () if is_in("/Cellar/") => "brew uninstall ralph-loop".to_owned(),
         () if program.starts_with("/usr/bin") => "sudo apt remove ralph-loop".to_owned(),
         () => format!("rm {}", quoted(&program.display().to_string())),
     }
+}
+
+/// Whether `cargo install` put it there: it keeps a list beside the folder `bin`, wherever it was told to install to.
+fn is_of_cargo(program: &Path) -> bool {
+    let root = program.parent().filter(|folder| folder.ends_with("bin")).and_then(Path::parent);
+    let list = root.and_then(|root| fs::read_to_string(root.join(".crates.toml")).ok());
+    list.is_some_and(|list| list.contains("ralph-loop "))
 }
 
 /// Shows what goes, and asks.
@@ -113,6 +129,7 @@ fn may_purge(project: &Project, purge: &Purge, args: &Args) -> Done {
     for path in &purge.folders {
         ui::line(format!("{} {}", ui::warn("delete "), ui::path(path)));
     }
+    tell_projects(&purge.projects);
     if !purge.snapshots.is_empty() {
         ui::paragraph(
             format!("{} refs/ralph: the files after each iteration of {}", ui::warn("delete "), clean(&purge.snapshots.join(", "))),
@@ -136,6 +153,21 @@ fn may_purge(project: &Project, purge: &Purge, args: &Args) -> Done {
         Ok(())
     } else {
         Err(Failure::new("nothing was changed"))
+    }
+}
+
+/// The projects whose memory goes with the state folder: it is about more than the one that a person stands in.
+fn tell_projects(projects: &[PathBuf]) {
+    if projects.is_empty() {
+        return;
+    }
+    let known = count(projects.len() as u64, "project", "projects");
+    ui::paragraph(format!("        with what ralph remembers of {known}:"), 8);
+    for project in projects.iter().take(MOST_PROJECTS) {
+        ui::line(format!("          {}", ui::path_from_home(project)));
+    }
+    if let more @ 1.. = projects.len().saturating_sub(MOST_PROJECTS) {
+        ui::line(format!("          and {more} more"));
     }
 }
 
@@ -163,7 +195,7 @@ fn undo(project: &Project, args: &Args) -> Done {
         setup::carry_out(&plan, &records, true)?;
     } else {
         plan.changes.iter().try_for_each(Change::check)?;
-        setup::summarise(&plan, " (takes ralph's hooks out)");
+        setup::summarise(&plan, " (takes out what ralph put in)");
         may_undo(&plan, args)?;
         // Each change is made only if its file is still as it was read: the question may have waited for long.
         let _alone = Records::alone();

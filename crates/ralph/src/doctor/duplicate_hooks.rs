@@ -61,7 +61,7 @@ fn needless(case: &Case, ours: &[Registration], goes: &Origin, stays: &Origin) -
 fn to_decide(finding: Finding, one: &Origin, other: &Origin) -> Finding {
     match (one, other) {
         (Origin::Settings(stays), Origin::Settings(goes)) => {
-            let finding = finding.fix(format!("ralph uninstall --{} && ralph init --{}", goes.word(), stays.word()));
+            let finding = finding.fix(format!("ralph uninstall --{} && {}", goes.word(), stays.init_command()));
             if *goes == Scope::Project {
                 finding.advice("It is everyone's; `ralph uninstall --user` removes yours instead.")
             } else {

@@ -79,7 +79,7 @@ fn registering(case: &Case, finding: Finding, scope: Scope) -> Finding {
     if let Some(file) = broken(case) {
         return finding.advice(format!("Fix {} first, then look again.", file.path.display()));
     }
-    let finding = finding.fix(format!("ralph init --{}", scope.word()));
+    let finding = finding.fix(scope.init_command());
     let (own, _) = init::own_command(scope);
     let is_safe = case.survey.ours().iter().all(|r| r.origin != Origin::Settings(scope) || r.hook.line.is_own_of(&own));
     if is_safe { finding.repair(Repair::Register(scope)) } else { finding }
@@ -220,11 +220,7 @@ pub(super) fn not_found(case: &Case) -> Vec<Finding> {
     let finding = |r: &Registration| {
         let what = format!("the hook is registered as `{}` in {}, and no such program is on your PATH", r.hook.line, r.origin);
         let finding = Finding::error("hook.answers", what);
-        if let Origin::Settings(scope) = r.origin {
-            finding.fix(format!("ralph init --{}", scope.word()))
-        } else {
-            finding.fix("ralph doctor")
-        }
+        if let Origin::Settings(scope) = r.origin { finding.fix(scope.init_command()) } else { finding.fix("ralph doctor") }
     };
     ours.iter().filter(is_missing).map(finding).collect()
 }
@@ -330,7 +326,7 @@ fn commands(case: &Case) -> Vec<Finding> {
 fn changed(case: &Case, scope: Scope, path: &Path, text: Option<&str>) -> Finding {
     let finding = Finding::note("commands.changed", format!("{} is not the command file that this ralph writes", path.display()));
     let is_ours = text.is_some_and(|text| case.records.get(path).is_some_and(|record| record.after == text));
-    let init = format!("ralph init --{}", scope.word());
+    let init = scope.init_command();
     if is_ours { finding.fix(init) } else { finding.advice(format!("If you do not need it, move it away, then `{init}`.")) }
 }
 

@@ -45,7 +45,7 @@ fn fire(case: &Case, registration: &Registration) -> Finding {
         Err(Failed::Hook(Problem { what, advice })) => {
             let mut finding = Finding::error("hook.answers", format!("a made-up stop through `{line}` ({}): {what}", registration.origin));
             if let Origin::Settings(scope) = registration.origin {
-                finding = finding.fix(format!("ralph init --{}", scope.word()));
+                finding = finding.fix(scope.init_command());
             }
             if advice.is_empty() { finding } else { finding.advice(advice) }
         }

@@ -45,7 +45,7 @@ impl Repair {
             Repair::Register(scope) => {
                 let wish = Wish { scope: *scope, command: init::own_command(*scope), block_cap: None, deny_edits: false };
                 init::plan(&case.places, &case.survey, &case.records, &wish)?.carry_out(&case.records, |_| {})?;
-                Ok(format!("registered, as `ralph init --{}` does", scope.word()))
+                Ok(format!("registered, as `{}` does", scope.init_command()))
             }
             Repair::Unregister(scope) => {
                 let (mut plan, problems) = uninstall::plan(&case.places, &case.survey, &case.records, &[*scope]);

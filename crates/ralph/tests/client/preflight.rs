@@ -109,7 +109,7 @@ fn s4_6_the_rules_that_the_gates_need_are_named() {
         let all = remarks(&project, &client, Some("acceptEdits"), &[]);
         all.into_iter().map(|(_, text)| text).filter(|text| text.contains("permissions.allow")).collect()
     };
-    let rules = "\"Bash(cargo test:*)\", \"Bash(./lint.sh:*)\" under permissions.allow in .claude/settings.json";
+    let rules = "\"Bash(cargo test:*)\", \"Bash(./lint.sh)\" under permissions.allow in .claude/settings.local.json";
     assert!(matches!(&hints()[..], [one] if one.contains(rules)), "{:?}", hints());
     settings(&project, false, &json!({"permissions": {"allow": ["Bash(cargo test:*)", "Bash(./lint.sh)"]}}));
     assert_eq!(hints(), Vec::<String>::new());

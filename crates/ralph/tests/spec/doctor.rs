@@ -54,7 +54,7 @@ impl Patient {
     fn sound() -> Self {
         let patient = Self::new();
         patient.write_user(&json!({"permissions": {"allow": ["Edit(./**)", "Bash"]}}));
-        patient.sh_ok("ralph init --user --block-cap 0");
+        patient.sh_ok("ralph init --block-cap 0");
         patient.trust(true);
         fs::write(patient.bed.path(".git/info/exclude"), ".claude/*.local.*\n").unwrap();
         patient

@@ -197,34 +197,34 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether a rule of the permissions denies exactly this.
-    pub fn denies(&self, rule: &str) -> bool {
-        let deny = self.value();
-        let rules = deny.get("permissions").and_then(|permissions| permissions.get("deny")).and_then(Value::as_array);
-        rules.is_some_and(|rules| rules.iter().any(|one| one == rule))
+    /// The rules of the permissions in one of their lists, `allow` or `deny`.
+    pub fn rules(&self, list: &str) -> Vec<String> {
+        let settings = self.value();
+        let rules = settings.get("permissions").and_then(|permissions| permissions.get(list)).and_then(Value::as_array);
+        rules.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// Adds a rule to what the permissions deny.
-    pub fn deny(&self, rule: &str) -> Result<(), Problem> {
-        if self.denies(rule) {
+    /// Adds a rule to a list of the permissions, unless it is there.
+    pub fn add_rule(&self, list: &str, rule: &str) -> Result<(), Problem> {
+        if self.rules(list).iter().any(|known| known == rule) {
             return Ok(());
         }
         let permissions = object(&self.root.object_value_or_set(), "permissions", "permissions")?;
-        array(&permissions, "deny", "permissions.deny")?.append(input(&rule.into()));
+        array(&permissions, list, &format!("permissions.{list}"))?.append(input(&rule.into()));
         Ok(())
     }
 
     /// Takes such a rule out, and what held nothing else, unless it was there before.
-    pub(crate) fn allow_again(&self, rule: &str, was: Option<&Settings>) {
+    pub(crate) fn remove_rule(&self, list: &str, rule: &str, was: Option<&Settings>) {
         let Some(permissions) = self.root.object_value().and_then(|root| root.object_value("permissions")) else { return };
-        let Some(deny) = permissions.array_value("deny") else { return };
+        let Some(rules) = permissions.array_value(list) else { return };
         let is_rule = |node: &CstNode| node.to_serde_value().is_some_and(|value: Value| value == rule);
-        let Some(entry) = deny.elements().into_iter().find(is_rule) else { return };
+        let Some(entry) = rules.elements().into_iter().find(is_rule) else { return };
         entry.remove();
         let was = was.map(Settings::value).unwrap_or_default();
         let was = was.get("permissions");
-        if deny.elements().is_empty() && was.is_none_or(|was| was.get("deny").is_none()) {
-            permissions.get("deny").into_iter().for_each(CstObjectProp::remove);
+        if rules.elements().is_empty() && was.is_none_or(|was| was.get(list).is_none()) {
+            permissions.get(list).into_iter().for_each(CstObjectProp::remove);
         }
         if was.is_none() {
             remove_if_empty(&self.root, "permissions");

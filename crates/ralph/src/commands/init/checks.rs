@@ -109,18 +109,22 @@ fn show(project: &Project, draft: &Draft) {
     }
 }
 
-/// For a dry run; tells whether there is one.
-pub(super) fn show_draft(project: &Project, survey: &Survey) -> bool {
-    let RalphToml::Proposed(draft) = RalphToml::look(project, survey) else { return false };
+/// For a dry run; returns the commands of its checks, if there is one.
+pub(super) fn show_draft(project: &Project, survey: &Survey) -> Option<Vec<String>> {
+    let RalphToml::Proposed(draft) = RalphToml::look(project, survey) else { return None };
     show(project, &draft);
-    true
+    Some(draft.gates.into_iter().map(|(_, command)| command).collect())
 }
 
 /// For scripts, which did not ask for it: what `--yes` would write.
 pub(super) fn offer(project: &Project, survey: &Survey) {
     if let RalphToml::Proposed(draft) = RalphToml::look(project, survey) {
         let names: Vec<&str> = draft.gates.iter().map(|(name, _)| name.as_str()).collect();
-        let what = format!("`ralph init --yes` also writes {FILE}, with {} ({}).", number(names.len()), names.join(", "));
+        let what = format!(
+            "`ralph init --yes` also writes {FILE}, with {} ({}), and lets the agent run them.",
+            number(names.len()),
+            names.join(", ")
+        );
         ui::paragraph(ui::dim(what), 0);
     }
 }

@@ -9,7 +9,7 @@ use ralph_engine::{
 use super::{
     Args, agents,
     checks::{self, Checks},
-    registration,
+    registration, rules,
 };
 use crate::{
     commands::trust,
@@ -31,6 +31,7 @@ pub(super) fn run(project: &Project, args: &Args) -> Done {
     let mut guide = Guide { project, args, done: Vec::new() };
     let checks = checks::step(&mut guide)?;
     let is_trusted = guide.trust()?;
+    rules::step(&mut guide)?;
     let is_registered = registration::step(&mut guide)?;
     let others = agents::step(&mut guide)?;
     guide.examine(&checks, is_trusted)?;

@@ -58,7 +58,8 @@ impl Last {
         let head = head + &self.of_the_loop(*total_tokens, *total_usd);
         let why = clean(line);
         let why = why.strip_prefix("Ralph: ").unwrap_or(&why);
-        let why = why.strip_prefix(how.as_str()).and_then(|why| why.strip_prefix(": ")).unwrap_or(why).to_owned();
+        let why = why.strip_prefix(how.as_str()).and_then(|why| why.strip_prefix(": ")).unwrap_or(why);
+        let why = if *how == End::Complete { proof(why) } else { why.to_owned() };
         let next = (!why.contains("`ralph run --continue")).then(|| advice::after_run(*how, &self.of_loop, self.has_kept));
         let told =
             matches!(how, End::Capped | End::Stalled | End::Blocked | End::Cancelled | End::Failed).then(|| advice::REPORT.to_owned());
@@ -76,6 +77,13 @@ impl Last {
         }
         format!(" (the loop in all: {})", joined([used_tokens(tokens), money(usd)]))
     }
+}
+
+/// Why it is complete, without the words of the headline: `complete after 2 iterations (5 s): its gate holds.`
+fn proof(why: &str) -> String {
+    let told = why.strip_prefix("complete").and_then(|rest| rest.split_once("): "));
+    let mut letters = told.filter(|(head, _)| head.contains(" after ")).map_or(why, |(_, how)| how).chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 fn joined<const N: usize>(parts: [Option<String>; N]) -> String {

@@ -141,10 +141,21 @@ fn feed(scene: &Scene<'_>) -> Vec<Line<'static>> {
     let folder = scene.followed.project.root().display().to_string();
     // A session may have done much before its loop began.
     let is_of_the_loop = |at: Option<Millis>| at.is_none_or(|at| scene.history().started.is_none_or(|started| at >= started));
+    let mut denied: Option<(String, String)> = None;
+    // The call itself comes right before its denial, which says all of it.
+    let mut is_told = move |activity: &&Activity| match &activity.heard {
+        Heard::Denied { tool, what, .. } => {
+            denied = Some((tool.clone(), what.clone()));
+            false
+        }
+        Heard::Tool { name, what, .. } => denied.take_if(|(tool, of)| tool == name && of == what).is_some(),
+        _ => false,
+    };
     doing
         .feed()
         .rev()
         .filter(|activity| is_of_the_loop(activity.at))
+        .filter(|activity| !is_told(activity))
         .filter_map(|activity| said(activity, &folder).map(|said| (activity.at, said)))
         .take(MOST)
         .map(|(at, (text, style))| {

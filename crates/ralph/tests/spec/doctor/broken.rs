@@ -10,7 +10,7 @@ use crate::common::RALPH;
 #[test]
 fn s2_8_a_hook_that_is_not_registered() {
     let patient = Patient::new();
-    patient.mends("hook.registered", "error", &["not registered with Claude Code"], "ralph init --user");
+    patient.mends("hook.registered", "error", &["not registered with Claude Code"], "ralph init");
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn s2_8_two_command_lines_in_two_files_and_in_one() {
     let found = patient.complains("hook.twice", "warning", &["user settings", "project settings"]);
     assert_eq!(found["fixable"], false);
     assert_eq!(found["advice"], "It is everyone's; `ralph uninstall --user` removes yours instead.");
-    patient.mends("hook.twice", "warning", &[], "ralph uninstall --project && ralph init --user");
+    patient.mends("hook.twice", "warning", &[], "ralph uninstall --project && ralph init");
     // A plugin that does not hear of everything is no reason to take out what does.
     let patient = Patient::sound();
     plugin(&patient, "ralph", &json!({"hooks": {"Stop": entry(RALPH)}}));
@@ -56,7 +56,7 @@ fn s2_8_two_command_lines_in_two_files_and_in_one() {
     let patient = Patient::sound();
     patient.edit_user(|s| s["hooks"]["Stop"].as_array_mut().unwrap().push(entry(RALPH)[0].clone()));
     assert_eq!(patient.complains("hook.twice", "warning", &["user settings"])["fixable"], false);
-    patient.mends("hook.twice", "warning", &[], "ralph uninstall --user && ralph init --user");
+    patient.mends("hook.twice", "warning", &[], "ralph uninstall --user && ralph init");
     patient.is_quiet_about("hook.registered");
 }
 
@@ -66,22 +66,22 @@ fn s2_8_events_that_are_missing() {
     for event in others {
         let patient = Patient::sound();
         patient.edit_user(|s| drop(s["hooks"].as_object_mut().unwrap().remove(event)));
-        patient.mends("hook.events", "warning", &[event], "ralph init --user");
+        patient.mends("hook.events", "warning", &[event], "ralph init");
     }
     for (n, words) in
         [(1, "the hook for StopFailure is not registered"), (0, "the hook for StopFailure that waits for the model's service")]
     {
         let patient = Patient::sound();
         patient.edit_user(|s| drop(s["hooks"]["StopFailure"].as_array_mut().unwrap().remove(n)));
-        patient.mends("hook.events", "warning", &[words], "ralph init --user");
+        patient.mends("hook.events", "warning", &[words], "ralph init");
     }
     let patient = Patient::sound();
     patient.edit_user(|s| drop(s["hooks"]["Stop"].as_array_mut().unwrap().pop()));
-    patient.mends("hook.events", "error", &["the hook for Stop is not registered: no loop is held"], "ralph init --user");
+    patient.mends("hook.events", "error", &["the hook for Stop is not registered: no loop is held"], "ralph init");
     // An entry without its type is skipped by the client, or costs the whole file.
     let patient = Patient::sound();
     patient.edit_user(|s| drop(answering(s, "Stop").as_object_mut().unwrap().remove("type")));
-    patient.mends("hook.events", "error", &["Stop"], "ralph init --user");
+    patient.mends("hook.events", "error", &["Stop"], "ralph init");
 }
 
 /// As the version before registered it, there is no hook that waits.
@@ -92,8 +92,8 @@ fn s2_5_a_hook_that_waits_and_is_missing() {
     patient.edit_user(|s| drop(s["hooks"]["Stop"].as_array_mut().unwrap().remove(0)));
     let words = ["the hook that waits for CI is not registered", "waits for CI inside the stop hook, and the screen is held meanwhile"];
     let found = patient.complains("hook.events", "warning", &words);
-    assert_eq!((&found["fix"], &found["fixable"]), (&json!("ralph init --user"), &json!(true)));
-    assert_eq!(patient.fix(), ["registered, as `ralph init --user` does"]);
+    assert_eq!((&found["fix"], &found["fixable"]), (&json!("ralph init"), &json!(true)));
+    assert_eq!(patient.fix(), ["registered, as `ralph init` does"]);
     patient.is_quiet_about("hook.events");
     let settings = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     assert_eq!(settings(&fs::read_to_string(patient.user_file()).unwrap()), settings(&whole));
@@ -120,11 +120,11 @@ fn s2_5_a_hook_that_runs_in_the_wrong_place() {
         });
         let words = ["the hook that waits for CI has no \"asyncRewake\" in user settings", "for hours"];
         let found = patient.complains("hook.background", "error", &words);
-        assert_eq!((&found["fix"], &found["fixable"]), (&json!("ralph init --user"), &json!(true)));
+        assert_eq!((&found["fix"], &found["fixable"]), (&json!("ralph init"), &json!(true)));
         // Whoever starts a loop is told at once.
         let said = patient.sh("ralph start Go --endless && ralph cancel").stderr;
-        assert!(said.contains("asyncRewake") && said.contains("`ralph init --user`"), "{said}");
-        assert_eq!(patient.fix(), ["registered, as `ralph init --user` does"]);
+        assert!(said.contains("asyncRewake") && said.contains("`ralph init`"), "{said}");
+        assert_eq!(patient.fix(), ["registered, as `ralph init` does"]);
         patient.is_quiet_about("hook.background");
     }
     for (event, field) in [("Stop", "async"), ("Stop", "asyncRewake"), ("SubagentStop", "async"), ("SessionStart", "asyncRewake")] {
@@ -134,7 +134,7 @@ fn s2_5_a_hook_that_runs_in_the_wrong_place() {
             "hook.background",
             "error",
             &[&format!("the hook for {event} runs in the background"), "its answer is lost"],
-            "ralph init --user",
+            "ralph init",
         );
     }
     // In a plugin it is for the plugin to mend.
@@ -153,7 +153,7 @@ fn s2_5_two_hooks_that_wait() {
     patient.is_quiet_about("hook.twice");
     patient.edit_user(|s| s["hooks"]["Stop"].as_array_mut().unwrap().push(waiter(RALPH)[0].clone()));
     let words = ["the hook that waits for CI is registered twice, in user settings"];
-    patient.mends("hook.twice", "warning", &words, "ralph uninstall --user && ralph init --user");
+    patient.mends("hook.twice", "warning", &words, "ralph uninstall --user && ralph init");
     // One command line in two files runs once; another one of the same program beside it.
     let mut same = waiter("ralph");
     patient.write_project(&json!({"hooks": {"Stop": same}}));
@@ -178,7 +178,7 @@ fn s2_5_two_hooks_that_wait() {
 fn s2_5_a_hook_that_waits_with_another_program() {
     let patient = Patient::sound();
     patient.edit_user(|s| waiting(s)["command"] = json!("/gone/ralph"));
-    patient.mends("hook.program", "warning", &["`/gone/ralph hook claude --wait", "in user settings"], "ralph init --user");
+    patient.mends("hook.program", "warning", &["`/gone/ralph hook claude --wait", "in user settings"], "ralph init");
 }
 
 #[test]
@@ -212,30 +212,30 @@ fn s3_3_a_limit_that_the_hook_is_told_otherwise() {
         };
         // As an older ralph registered it.
         let patient = entry(old.clone());
-        patient.mends("hook.limit", "warning", &[event, "is given 60 s", "is not told so", "60 s at most"], "ralph init --user");
+        patient.mends("hook.limit", "warning", &[event, "is given 60 s", "is not told so", "60 s at most"], "ralph init");
         assert_eq!(limits(&patient, event), (json!(3600), json!(["hook", "claude", "--timeout", "3600", "--via", "user"])));
         // A limit that a person chose stays, and the hook is told.
         let patient = entry(json!({"timeout": 900}));
         let found = patient.complains("hook.limit", "warning", &[event, "is given 900 s", "is told that it has 3600 s"]);
-        assert_eq!((&found["fix"], &found["fixable"]), (&json!("ralph init --user"), &json!(true)));
-        assert_eq!(patient.fix(), ["registered, as `ralph init --user` does"]);
+        assert_eq!((&found["fix"], &found["fixable"]), (&json!("ralph init"), &json!(true)));
+        assert_eq!(patient.fix(), ["registered, as `ralph init` does"]);
         assert_eq!(limits(&patient, event), (json!(900), json!(["hook", "claude", "--timeout", "900", "--via", "user"])));
         patient.is_quiet_about("hook.limit");
         // One that is not there is the client's own, whatever that is.
         let patient = entry(json!({"timeout": null}));
-        patient.mends("hook.limit", "warning", &[event, "is given no time of its own"], "ralph init --user");
+        patient.mends("hook.limit", "warning", &[event, "is given no time of its own"], "ralph init");
         assert_eq!(limits(&patient, event), (json!(3600), json!(["hook", "claude", "--timeout", "3600", "--via", "user"])));
     }
     // The same for the one that waits.
     let patient = Patient::sound();
     patient.edit_user(|s| waiting(s)["timeout"] = json!(7200));
     let words = ["the hook that waits for CI is given 7200 s", "is told that it has 28800 s", "the wait for CI short"];
-    patient.mends("hook.limit", "warning", &words, "ralph init --user");
+    patient.mends("hook.limit", "warning", &words, "ralph init");
     patient.edit_user(|s| {
         assert_eq!(waiting(s)["args"], json!(["hook", "claude", "--wait", "--timeout", "7200", "--via", "user"]));
         waiting(s)["args"] = json!(["hook", "claude", "--wait"]);
     });
-    patient.mends("hook.limit", "warning", &["is not told so: the wait for CI may take 60 s at most"], "ralph init --user");
+    patient.mends("hook.limit", "warning", &["is not told so: the wait for CI may take 60 s at most"], "ralph init");
     // A plugin is mended by whoever made it.
     let patient = Patient::new();
     patient.write_user(&json!({}));
@@ -319,7 +319,7 @@ fn s2_8_a_registered_program_that_does_not_answer_as_ralph_does() {
         let patient = Patient::sound();
         let program = executable(&patient.bin.join(name).join("ralph"), script);
         patient.register(program.to_str().unwrap());
-        patient.mends("hook.answers", "error", &[program.to_str().unwrap(), words], "ralph init --user");
+        patient.mends("hook.answers", "error", &[program.to_str().unwrap(), words], "ralph init");
     }
 }
 
@@ -327,11 +327,11 @@ fn s2_8_a_registered_program_that_does_not_answer_as_ralph_does() {
 fn s2_8_a_registered_program_that_is_gone_or_cannot_be_run() {
     let patient = Patient::sound();
     patient.register("/gone/ralph");
-    patient.mends("hook.answers", "error", &["/gone/ralph", "the program was not found"], "ralph init --user");
+    patient.mends("hook.answers", "error", &["/gone/ralph", "the program was not found"], "ralph init");
     let program = patient.program("not/ralph", "#!/bin/sh\n");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o644)).unwrap();
     patient.register(program.to_str().unwrap());
-    patient.mends("hook.answers", "error", &[program.to_str().unwrap(), "could not be started"], "ralph init --user");
+    patient.mends("hook.answers", "error", &[program.to_str().unwrap(), "could not be started"], "ralph init");
     // In a file of the project, that file is mended.
     let patient = Patient::new();
     patient.trust(true);
@@ -409,13 +409,13 @@ fn s2_8_command_files_that_are_missing_changed_or_hidden() {
     let patient = Patient::sound();
     let file = patient.bed.home().join(".claude/commands/cancel-ralph.md");
     fs::remove_file(&file).unwrap();
-    patient.mends("commands.missing", "warning", &["/cancel-ralph"], "ralph init --user");
+    patient.mends("commands.missing", "warning", &["/cancel-ralph"], "ralph init");
     // Somebody's own is left alone, and named.
     write(&file, "My own.\n");
     let found = patient.complains("commands.changed", "note", &[file.to_str().unwrap()]);
-    assert_eq!(found["advice"], "If you do not need it, move it away, then `ralph init --user`.");
+    assert_eq!(found["advice"], "If you do not need it, move it away, then `ralph init`.");
     fs::remove_file(&file).unwrap();
-    patient.sh_ok("ralph init --user");
+    patient.sh_ok("ralph init");
     patient.is_quiet_about("commands.changed");
     // The user's beats the project's, so it is the one that counts, either way.
     patient.bed.write(".claude/commands/ralph-loop.md", "The project's.\n");

@@ -14,7 +14,7 @@ fn s4_7_fix_sets_ralph_up_reports_it_and_is_done() {
     assert_eq!(out.code, Some(0), "{}", out.stdout);
     let fixed: Vec<&str> = out.stdout.lines().filter(|line| line.starts_with("fixed ")).collect();
     assert_eq!(fixed.len(), 2, "{fixed:?}");
-    assert_eq!(fixed[0], "fixed registered, as `ralph init --user` does");
+    assert_eq!(fixed[0], "fixed registered, as `ralph init` does");
     assert!(fixed[1].starts_with("fixed added to ") && fixed[1].ends_with("**/.claude/ralph-loop*.local.md"), "{fixed:?}");
     // A second time there is nothing to do, and nothing is done.
     let before = patient.snapshot();
@@ -60,7 +60,7 @@ fn s4_7_fix_changes_only_the_line_that_is_missing() {
     without["hooks"]["SessionEnd"] = json!([{"hooks": [{"type": "command", "command": "say bye"}]}]);
     patient.write_user(&without);
     let before = patient.snapshot();
-    assert_eq!(patient.fix(), ["registered, as `ralph init --user` does"]);
+    assert_eq!(patient.fix(), ["registered, as `ralph init` does"]);
     let paths = changed(&before, &patient.snapshot());
     let records = patient.bed.home().join(".local/state");
     assert!(paths.iter().all(|p| *p == patient.user_file() || p.starts_with(&records)), "{paths:?}");

@@ -154,7 +154,7 @@ fn s3_1_a_proof_of_subagents_that_nobody_hears_of() {
     patient.sh_ok("ralph trust --yes");
     patient.is_quiet_about("gates.subagents");
     patient.edit_user(|s| drop(s["hooks"].as_object_mut().unwrap().remove("SubagentStop")));
-    patient.mends("gates.subagents", "error", &[".ideal/worktree.yaml", "SubagentStop"], "ralph init --user");
+    patient.mends("gates.subagents", "error", &[".ideal/worktree.yaml", "SubagentStop"], "ralph init");
 }
 
 /// What the hook has no time for proves nothing; those that run side by side take the time of the longest.

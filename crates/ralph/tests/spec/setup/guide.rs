@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, process::Command, time::Duration};
 
 use ralph_testkit::pty::Pty;
+use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use super::*;
@@ -12,6 +13,7 @@ use crate::screen::without_styles;
 const SOON: Duration = Duration::from_mins(2);
 const NPM: &str = r#"{"scripts": {"test": "vitest run", "lint": "eslint .", "typecheck": "tsc -p ."}}"#;
 const FIRST: &str = "Write ralph.toml (3 checks; `ralph run` may edit files without asking)? [Y/n]";
+const RULES: &str = "Let the agent run these checks without asking? [Y/n]";
 const SECOND: &str = "Register ralph with Claude Code for you, in all projects? [Y/n]";
 const RUN: &str = "Next: ralph run \"Fix the failing tests\"";
 const LOOP: &str = "  or, in Claude Code: /ralph-loop Fix the failing tests";
@@ -85,7 +87,7 @@ fn u2_enter_agrees_to_each_step_and_a_second_time_asks_nothing() {
     let bed = npm();
     let path = with_programs(&bed);
     let guide = Guide::start(&bed, 80, &[], &[("PATH", &path)]);
-    let (code, said) = guide.answers(FIRST, "\r").answers(SECOND, "\r").end();
+    let (code, said) = guide.answers(FIRST, "\r").answers(RULES, "\r").answers(SECOND, "\r").end();
     assert_eq!(code, Some(0), "{said}");
     let wanted = [("tests", "npm test"), ("types", "npm run typecheck"), ("lint", "npm run lint")];
     let wanted = wanted.map(|(name, command)| (name.to_owned(), command.to_owned())).to_vec();
@@ -119,6 +121,49 @@ fn u2_enter_agrees_to_each_step_and_a_second_time_asks_nothing() {
     assert_eq!(everything(&bed), before, "a second time changes nothing");
 }
 
+/// The rules for exactly these checks, for this person in this project; and the file is given back as it was, from another project too.
+#[test]
+fn u2_the_agent_may_run_the_checks_that_were_agreed_to() {
+    let allowed = |bed: &Bed| {
+        let text = fs::read_to_string(settings(bed, "--local")).unwrap_or_default();
+        let settings: Value = serde_json::from_str(&text).unwrap_or_default();
+        settings["permissions"]["allow"].clone()
+    };
+    let rules = json!(["Bash(npm test:*)", "Bash(npm run typecheck)", "Bash(npm run lint)"]);
+    let bed = npm();
+    let said = bed.ralph_ok(&["init", "--yes"]);
+    assert_eq!(allowed(&bed), rules, "{said}");
+    assert!(said.contains("settings.local.json (allows `npm test …`, `npm run typecheck`, `npm run"), "{said}");
+    bed.ralph_ok(&["uninstall", "--yes"]);
+    assert!(!settings(&bed, "--local").exists() && !bed.path(".claude").exists());
+
+    // A file with rules of the person's own comes back byte for byte, and so does one that was changed since.
+    let own = "{ \"permissions\": {\"allow\": [\"Bash(ls:*)\"]} }";
+    let bed = npm();
+    bed.write(".claude/settings.local.json", own);
+    bed.ralph_ok(&["init", "--yes", "--local"]);
+    assert_eq!(allowed(&bed).as_array().unwrap().len(), 4);
+    bed.ralph_ok(&["uninstall", "--yes"]);
+    assert_eq!(text_of(&settings(&bed, "--local")), own);
+    bed.ralph_ok(&["init", "--yes"]);
+    let with_more = text_of(&settings(&bed, "--local")).replace("\"Bash(ls:*)\"", "\"Bash(ls:*)\", \"Bash(pwd)\"");
+    bed.write(".claude/settings.local.json", with_more);
+    let elsewhere = bed.path("elsewhere");
+    fs::create_dir_all(elsewhere.join(".git")).unwrap();
+    bed.ralph_ok(&["-C", elsewhere.to_str().unwrap(), "uninstall", "--yes"]);
+    assert_eq!(allowed(&bed), json!(["Bash(ls:*)", "Bash(pwd)"]), "what the person added stays");
+
+    // No rule for commands that nobody approved, nor where the person denies all commands.
+    let bed = npm();
+    bed.write("ralph.toml", "[[gate]]\nname = \"theirs\"\ncommand = \"curl evil\"\n");
+    bed.ralph_ok(&["init", "--yes"]);
+    assert_eq!(allowed(&bed), Value::Null);
+    let bed = npm();
+    bed.write(".claude/settings.json", r#"{"permissions": {"deny": ["Bash"]}}"#);
+    bed.ralph_ok(&["init", "--yes"]);
+    assert_eq!(allowed(&bed), Value::Null);
+}
+
 #[test]
 fn u2_no_skips_one_step_only() {
     let bed = npm();
@@ -128,10 +173,10 @@ fn u2_no_skips_one_step_only() {
     assert!(said.contains(&format!("\n{RUN} --verify 'npm test'\n")), "what it has to prove is named: {said}");
 
     let bed = npm();
-    let (code, said) = Guide::start(&bed, 80, &[], &[]).answers(FIRST, "yes\r").answers(SECOND, "No\r").end();
+    let (code, said) = Guide::start(&bed, 80, &[], &[]).answers(FIRST, "yes\r").answers(RULES, "n\r").answers(SECOND, "No\r").end();
     assert_eq!((code, gates(&bed).1.as_str(), has_hooks(&bed)), (Some(0), "trusted", false), "{said}");
     assert!(said.contains("\nSkipped: ralph is not registered.\n") && said.ends_with(&format!("{RUN}\n")), "{said}");
-    assert!(said.contains("Fix: ralph init --user"), "the doctor says what is missing: {said}");
+    assert!(said.contains("Fix: ralph init"), "the doctor says what is missing: {said}");
 }
 
 /// q, the end of the input and Ctrl-C end it; what was not agreed to is not done, what was agreed to stays.
@@ -146,10 +191,10 @@ fn u2_it_can_be_left_at_every_question() {
         assert!(said.ends_with("\nStopped: nothing was changed.\n"), "{answer:?}: {said}");
 
         let bed = npm();
-        let (code, said) = Guide::start(&bed, 80, &[], &[]).answers(FIRST, "\r").answers(SECOND, answer).end();
+        let (code, said) = Guide::start(&bed, 80, &[], &[]).answers(FIRST, "\r").answers(RULES, "\r").answers(SECOND, answer).end();
         assert_eq!((code, has_hooks(&bed), gates(&bed).1.as_str()), (exit, false, "trusted"), "{answer:?}: {said}");
         assert!(said.contains("Wrote ralph.toml, and trusted it."), "{answer:?}: {said}");
-        assert!(said.ends_with("\nStopped. Done before: ralph.toml was written.\n"), "{answer:?}: {said}");
+        assert!(said.ends_with("\nStopped. Done before: ralph.toml was written, the agent may run the checks.\n"), "{answer:?}: {said}");
         assert!(!said.contains("Next: "), "{said}");
     }
 }
@@ -187,7 +232,10 @@ fn u2_without_a_terminal_it_only_registers_and_says_what_more_there_is() {
     let bed = npm();
     let said = bed.ralph_ok(&["init"]);
     assert!(has_hooks(&bed) && !bed.path("ralph.toml").exists());
-    assert!(said.contains("\n`ralph init --yes` also writes ralph.toml, with 3 checks (tests, types, lint).\n"), "{said}");
+    assert!(
+        said.contains("\n`ralph init --yes` also writes ralph.toml, with 3 checks (tests, types, lint), and lets the agent run\nthem.\n"),
+        "{said}"
+    );
     bed.ralph_ok(&["init", "--yes"]);
     assert!(!bed.ralph_ok(&["init"]).contains("--yes"), "there is one now");
     assert!(!Bed::new().ralph_ok(&["init"]).contains("--yes"), "nothing to propose");
@@ -200,6 +248,7 @@ fn u2_a_dry_run_shows_the_file_and_every_change() {
     for args in [&["init", "--dry-run"][..], &["init", "--dry-run", "--yes"]] {
         let said = bed.ralph_ok(args);
         assert!(said.contains("ralph.toml\n    # What has to pass") && said.contains("\n    command = \"npm test\"\n"), "{said}");
+        assert!(said.contains("\"Bash(npm test:*)\", \"Bash(npm run typecheck)\", \"Bash(npm run lint)\""), "{said}");
         assert!(said.contains("    +  \"hooks\": {\n") && said.ends_with("Nothing was changed: this was a dry run.\n"), "{said}");
         assert_eq!(everything(&bed), before);
     }
@@ -270,7 +319,7 @@ fn u2_git_ignores_the_loop_file() {
         bed.write("package.json", NPM);
         let path = with_programs(&bed);
         let guide = Guide::start(&bed, 80, &[], &[("PATH", &path)]);
-        let (code, said) = guide.answers(FIRST, "\r").answers(SECOND, "\r").answers(IGNORED, answer).end();
+        let (code, said) = guide.answers(FIRST, "\r").answers(RULES, "\r").answers(SECOND, "\r").answers(IGNORED, answer).end();
         assert_eq!(code, Some(0), "{said}");
         let line = "**/.claude/ralph-loop*.local.md";
         assert_eq!(text_of(&bed.path(".git/info/exclude")).lines().any(|l| l == line), is_ignored, "{said}");

@@ -205,7 +205,7 @@ fn s1_1_the_change_is_shown() {
     );
     assert!(!said.contains('\u{1b}') && !undone.contains('\u{1b}'));
     let undone = bed.ralph_ok(&["uninstall"]);
-    assert!(undone.starts_with("will change ~/.claude/settings.json (takes ralph's hooks out)\nwill remove 6 commands in"), "{undone}");
+    assert!(undone.starts_with("will change ~/.claude/settings.json (takes out what ralph put in)\nwill remove 6 commands in"), "{undone}");
     assert!(bed.ralph_ok(&["uninstall"]).starts_with("There is nothing to undo: the hook is registered in none of these files.\n"));
 }
 
