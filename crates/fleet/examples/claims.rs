@@ -121,7 +121,9 @@ fn measure_deaths(place: &str, deaths: usize) {
     }
     let views: Vec<_> = (0..4).map(|_| open(place)).collect();
     // They have seen it all before it happens.
-    views.iter().for_each(|view| drop(view.list("").unwrap()));
+    for view in &views {
+        view.list("").unwrap();
+    }
     thread::sleep(Duration::from_secs(1));
     holder.kill().unwrap();
     holder.wait().unwrap();

@@ -161,7 +161,7 @@ fn f1_a_line_can_be_encrypted_and_both_ends_known() {
 fn documented(keys: &[(&str, &str)]) -> String {
     let page = include_str!("../../../docs/fleet-server.md");
     let file = page.split("```conf\n").nth(1).unwrap().split("```").next().unwrap();
-    let mut file: String = file.lines().filter(|line| !line.starts_with("tls ")).map(|line| format!("{line}\n")).collect();
+    let mut file = file.lines().filter(|line| !line.starts_with("tls ")).collect::<Vec<_>>().join("\n");
     for (role, key) in keys {
         file = file.replace(&format!("nkey: {role},"), &format!("nkey: {key},"));
     }

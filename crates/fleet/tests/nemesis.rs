@@ -2,7 +2,7 @@
 //! and nothing is written under an old claim. One case for each driver.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::disallowed_methods, reason = "tests")]
 
 use std::{
     collections::BTreeMap,

@@ -76,7 +76,7 @@ pub(super) fn of_connect(error: &ConnectError, settings: &Settings) -> Error {
 }
 
 fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
-    let inner = |error: &std::io::Error| error.get_ref().is_some_and(|inner| inner.is::<async_nats::rustls::Error>());
+    let inner = |error: &std::io::Error| error.get_ref().is_some_and(|inner| inner.downcast_ref::<async_nats::rustls::Error>().is_some());
     std::iter::successors(Some(error), |error| std::error::Error::source(*error)).any(|error| error.downcast_ref().is_some_and(inner))
 }
 
