@@ -42,7 +42,7 @@ struct Cli {
     /// Which fleet, by its list's name; without it the one that worked last
     #[arg(long, value_name = "NAME", global = true)]
     fleet: Option<String>,
-    /// A NATS server with the fleet's records, for several machines: nats://HOST:PORT; NATS_NKEY, NATS_CREDS and NATS_CA say how to get in
+    /// A NATS server with the fleet's records, for several machines: nats://HOST:PORT; `NATS_NKEY`, `NATS_CREDS` and `NATS_CA` say how to get in
     #[arg(long, value_name = "URL", global = true)]
     queue: Option<String>,
     /// After so many seconds of silence the jobs of a machine are taken by others; the same on all machines
@@ -54,7 +54,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum What {
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Work on the jobs of a queue, on this machine, until it is told to end: SIGTERM finishes the iteration and gives the job back
     Worker {
         /// Agents at once
@@ -123,7 +123,7 @@ enum What {
 /// person, 10 if the money is spent.
 #[derive(clap::Args)]
 struct RunArgs {
-    /// feature_list.json, prd.json, or a Markdown file with check boxes
+    /// `feature_list.json`, prd.json, or a Markdown file with check boxes
     list: Option<String>,
     /// Agents at once
     #[arg(long, short = 'w', default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -232,8 +232,8 @@ fn act(cli: Cli) -> Result<u8> {
     }
     let queue = Queue::of(cli.queue.as_deref(), Duration::from_secs(cli.lease))?;
     match cli.what {
-        Some(What::Run(args)) => work(&around, args, cli.fleet, queue),
-        Some(What::Add { task }) => add(&around, &task.join(" "), cli.fleet, queue),
+        Some(What::Run(args)) => work(&around, *args, cli.fleet, queue),
+        Some(What::Add { task }) => add(&around, &task.join(" "), cli.fleet, &queue),
         Some(What::Worker { slots, pool }) => help_out(&around, usize::from(slots), pool, cli.fleet.as_deref(), &queue),
         what => {
             let (place, settings, store) = open(&around, cli.fleet.as_deref(), &queue)?;
@@ -287,11 +287,12 @@ fn command(what: Option<What>, place: &Place, settings: &Settings, store: &Arc<d
             live(place, settings, store, board)?;
             String::new()
         }
-        Some(What::Status { json: true }) => return say(&report::json(board, store, place, settings)?),
-        Some(What::Report { json: true }) => return say(&report::json(board, store, place, settings)?),
-        Some(What::Status { .. }) => return say(&screen::lines(board, &Around::read(&**store, place)?, settings, place, size()).join("\n")),
-        Some(What::Report { .. }) => return say(&report::text(board, store, place, settings)?),
-        Some(What::Metrics) => return say(report::metrics(board, store, place)?.trim_end()),
+        Some(What::Status { json: true } | What::Report { json: true }) => return Ok(say(&report::json(board, store, place, settings)?)),
+        Some(What::Status { .. }) => {
+            return Ok(say(&screen::lines(board, &Around::read(&**store, place)?, settings, place, size()).join("\n")));
+        }
+        Some(What::Report { .. }) => return Ok(say(&report::text(board, store, place, settings)?)),
+        Some(What::Metrics) => return Ok(say(report::metrics(board, store, place)?.trim_end())),
         Some(What::Steer { job: name, note }) => {
             people::steer(&**store, job(&name)?.0, &note.join(" "))?;
             format!("{name} hears it before its next iteration")
@@ -325,7 +326,7 @@ fn command(what: Option<What>, place: &Place, settings: &Settings, store: &Arc<d
         }
         Some(What::Run(_) | What::Add { .. } | What::Worker { .. }) => String::new(),
     };
-    if done.is_empty() { Ok(0) } else { say(&done) }
+    Ok(if done.is_empty() { 0 } else { say(&done) })
 }
 
 fn wish(store: &dyn Store, board: &Board, name: Option<&str>, wish: Wish) -> Result<()> {
@@ -333,15 +334,15 @@ fn wish(store: &dyn Store, board: &Board, name: Option<&str>, wish: Wish) -> Res
     people::wish(store, id, wish)
 }
 
-fn say(text: &str) -> Result<u8> {
+fn say(text: &str) -> u8 {
     anstream::println!("{text}");
-    Ok(0)
+    0
 }
 
-fn add(around: &std::path::Path, task: &str, fleet: Option<String>, queue: Queue) -> Result<u8> {
-    let store = match open(around, fleet.as_deref(), &queue) {
+fn add(around: &std::path::Path, task: &str, fleet: Option<String>, queue: &Queue) -> Result<u8> {
+    let store = match open(around, fleet.as_deref(), queue) {
         Ok((_, _, store)) => store,
-        Err(problem) if queue != Queue::Dir => return Err(problem),
+        Err(problem) if *queue != Queue::Dir => return Err(problem),
         // The first task of a repository: its fleet begins with it.
         Err(_) => {
             let request = Request { name: fleet, usd: 50.0, ..Request::default() };
@@ -349,7 +350,7 @@ fn add(around: &std::path::Path, task: &str, fleet: Option<String>, queue: Queue
         }
     };
     let id = people::add(&*store, task)?;
-    say(&format!("{id} is added; `ralph fleet run` works on it"))
+    Ok(say(&format!("{id} is added; `ralph fleet run` works on it")))
 }
 
 fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Queue) -> Result<u8> {
@@ -380,7 +381,7 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
     board.refresh(&*fleet.store)?;
     shown.look(&fleet, &board);
     shown.clear();
-    say(&report::text(&board, &fleet.store, &fleet.place, &fleet.settings)?)?;
+    say(&report::text(&board, &fleet.store, &fleet.place, &fleet.settings)?);
     Ok(match end {
         End::Landed => 0,
         End::NeedsPerson => 12,
@@ -394,19 +395,19 @@ struct Shown {
     lines: usize,
     told: usize,
     in_place: bool,
-    last: std::time::Instant,
+    last: Option<std::time::Instant>,
 }
 
 impl Shown {
     fn new(in_place: bool) -> Self {
-        Shown { lines: 0, told: 0, in_place, last: std::time::Instant::now() - Duration::from_secs(9) }
+        Shown { lines: 0, told: 0, in_place, last: None }
     }
 
     fn look(&mut self, fleet: &Fleet, board: &Board) {
-        if self.in_place && self.last.elapsed() < Duration::from_millis(400) {
+        if self.in_place && self.last.is_some_and(|last| last.elapsed() < Duration::from_millis(400)) {
             return;
         }
-        self.last = std::time::Instant::now();
+        self.last = Some(std::time::Instant::now());
         if self.in_place {
             let (width, height) = size();
             if let Ok(around) = Around::read(&*fleet.store, &fleet.place) {

@@ -81,11 +81,11 @@ impl Fleet {
     }
 
     /// Writes a held job's next state. `false`: it is another's by now, and nothing of ours counts any more.
-    pub fn write(&self, held: &mut Held, job: Job) -> Result<bool> {
+    pub fn write(&self, held: &mut Held, job: &Job) -> Result<bool> {
         // One nonce for all tries: a write whose answer was lost is known again.
         let nonce = random::uuid();
         let write = || Ok(change::job(&*self.store, &held.id, job.clone(), held.revision, nonce.clone())?);
-        match self.patiently(write)? {
+        match Self::patiently(write)? {
             Changed::Done(job, revision) => {
                 (held.job, held.revision) = (job, revision);
                 Ok(true)
@@ -107,13 +107,13 @@ impl Fleet {
         };
         let job = held.job.ended(outcome, clock::now());
         let why = job.why.clone();
-        let written = self.write(held, job)?;
+        let written = self.write(held, &job)?;
         self.note(&held.id, &held.job, if written { word } else { "lost" }, &why);
         Ok(written)
     }
 
     /// Asks the store again while it cannot be asked: a session may be over, and what it brought must not be lost.
-    fn patiently<T>(&self, mut ask: impl FnMut() -> Result<T>) -> Result<T> {
+    fn patiently<T>(mut ask: impl FnMut() -> Result<T>) -> Result<T> {
         loop {
             match ask() {
                 Err(problem) if problem.is_passing() && !signals::wants_the_end_now() => thread::sleep(PATIENCE),
@@ -148,7 +148,7 @@ impl Fleet {
     pub fn reserve(&self, held: &Held, wanted: u64, least: u64) -> Result<Option<u64>> {
         let mut granted = None;
         let token = held.claim.token;
-        self.patiently(|| {
+        Self::patiently(|| {
             change::shared::<Ledger>(&*self.store, LEDGER, |ledger| {
                 let (after, micros) = Ledger { version: VERSION, ..ledger }.reserve(&held.id, token, wanted, least)?;
                 granted = Some(micros);
@@ -162,7 +162,7 @@ impl Fleet {
     /// Books what a session cost.
     pub fn settle(&self, held: &Held, cost: u64) -> Result<()> {
         let token = held.claim.token;
-        self.patiently(|| {
+        Self::patiently(|| {
             change::shared::<Ledger>(&*self.store, LEDGER, |ledger| {
                 Some(Ledger { version: VERSION, ..ledger }.settle(&held.id, token, cost))
             })?;
@@ -178,7 +178,7 @@ impl Fleet {
     /// What a person wants of a job; `None`: of all.
     pub fn want(&self, id: Option<&str>) -> Result<Want> {
         let key = id.map_or_else(|| WANT_ALL.to_owned(), |id| key(WANT, id));
-        let entry = self.patiently(|| Ok(self.store.get(&key)?))?;
+        let entry = Self::patiently(|| Ok(self.store.get(&key)?))?;
         Ok(match entry.map(|entry| records::read(&entry.value)) {
             Some(Found::Known(want)) => want,
             _ => Want::default(),

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A fetch of a large repository takes its time; anything that takes longer hangs.
-const LIMIT: Duration = Duration::from_secs(900);
+const LIMIT: Duration = Duration::from_mins(15);
 
 const MOST_OUTPUT: usize = 16 << 20;
 
@@ -206,7 +206,7 @@ pub(crate) fn seal(folder: &Path, identity: &Identity) -> Result<bool> {
     );
     settings::write(&own.join("config"), config.as_bytes())?;
     settings::make(&own.join("info"))?;
-    let excluded: String = OF_A_LOOP.iter().map(|path| format!("/{path}\n")).collect();
+    let excluded: String = OF_A_LOOP.map(|path| ["/", path, "\n"].concat()).concat();
     settings::write(&own.join("info/exclude"), excluded.as_bytes())?;
     Ok(true)
 }

@@ -28,7 +28,7 @@ const MOST_RACES: usize = 50;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long all gates together may take.
-const GATES: Duration = Duration::from_secs(4 * 3600);
+const GATES: Duration = Duration::from_hours(4);
 
 /// The line in a commit's message that says which job it is.
 const TRAILER: &str = "Ralph-Job";

@@ -24,7 +24,7 @@ const LOCKS: [(&str, &[&str]); 9] = [
 ];
 
 /// How long a tool may take for its lock file.
-const LIMIT: Duration = Duration::from_secs(600);
+const LIMIT: Duration = Duration::from_mins(10);
 
 /// What became of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
-use ralph_core::text::{clean, time::Millis};
+use ralph_core::{
+    money,
+    text::{clean, time::Millis},
+};
 use ralph_engine::sys::clock;
 use serde::Deserialize;
 use serde_json::json;
@@ -12,7 +15,7 @@ use crate::{
     fleet::LOG,
     problem::Result,
     records::State,
-    screen::{Around, dollars, summary, word},
+    screen::{Around, summary, word},
     settings::{Land, Place, Settings},
     store::Store,
 };
@@ -81,9 +84,9 @@ pub fn text(board: &Board, store: &Arc<dyn Store>, place: &Place, settings: &Set
     let mut out = summary(board);
     let landed = board.cards().filter(|(_, card)| card.job.state == State::Landed).count();
     let ledger = &around.ledger;
-    let _ = write!(out, "\n{} spent", dollars(ledger.spent_micros));
+    let _ = write!(out, "\n{} spent", money::shown(ledger.spent_micros));
     if landed > 0 && ledger.spent_micros > 0 {
-        let _ = write!(out, ", {} for each job that landed", dollars(ledger.spent_micros / landed as u64));
+        let _ = write!(out, ", {} for each job that landed", money::shown(ledger.spent_micros / landed as u64));
     }
     if let (Some(first), Some(last)) = (lines.first(), lines.last()) {
         let _ = write!(out, ", from {} to {}", clock::shortly(first.at), clock::shortly(last.at));
@@ -104,7 +107,7 @@ pub fn text(board: &Board, store: &Arc<dyn Store>, place: &Place, settings: &Set
                 span(worked),
                 span(landing)
             );
-            let _ = if card.job.usd_micros > 0 { write!(out, ", {}", dollars(card.job.usd_micros)) } else { Ok(()) };
+            let _ = if card.job.usd_micros > 0 { write!(out, ", {}", money::shown(card.job.usd_micros)) } else { Ok(()) };
         }
         for line in card.job.why.lines().take(6).filter(|_| !matches!(card.job.state, State::Landed)) {
             let _ = write!(out, "\n          {}", clean(line));
@@ -158,7 +161,7 @@ pub fn json(board: &Board, store: &Arc<dyn Store>, place: &Place, settings: &Set
             let (worked, landing) = times.get(id).copied().unwrap_or_default();
             json!({
                 "id": id, "item": card.spec.item, "task": card.spec.task, "state": card.job.state, "why": card.job.why, "iterations": card.job.iterations,
-                "usd": card.job.usd_micros as f64 / 1e6, "tokens": card.job.tokens, "commit": card.job.commit, "token": card.job.token, "worker": card.job.worker,
+                "usd": money::in_dollars(card.job.usd_micros), "tokens": card.job.tokens, "commit": card.job.commit, "token": card.job.token, "worker": card.job.worker,
                 "returns": card.job.returns, "worked_ms": worked, "landing_ms": landing, "waits_for": board.waits_for(card).collect::<Vec<_>>(),
                 "sealed": card.sealed,
             })
@@ -168,7 +171,7 @@ pub fn json(board: &Board, store: &Arc<dyn Store>, place: &Place, settings: &Set
         lines.iter().filter(|line| line.event == "flaky").map(|line| json!({ "job": line.job, "gate": line.text })).collect();
     let whole = json!({
         "fleet": place.id, "list": settings.list, "base": settings.base, "target": settings.target, "wish": board.want.wish,
-        "usd": around.ledger.spent_micros as f64 / 1e6, "usd_limit": around.ledger.limit_micros as f64 / 1e6, "landing_waits": around.trouble,
+        "usd": money::in_dollars(around.ledger.spent_micros), "usd_limit": money::in_dollars(around.ledger.limit_micros), "landing_waits": around.trouble,
         "jobs": jobs, "flaky": flaky,
     });
     Ok(serde_json::to_string_pretty(&whole).unwrap_or_default())
@@ -186,20 +189,30 @@ pub fn metrics(board: &Board, store: &Arc<dyn Store>, place: &Place) -> Result<S
         let _ = writeln!(out, "ralph_fleet_jobs{{fleet=\"{fleet}\",state=\"{}\"}} {n}", word(state));
     }
     let figures = [
-        ("spent_usd_total", "counter", "Dollars spent.", around.ledger.spent_micros as f64 / 1e6),
-        ("reserved_usd", "gauge", "Dollars set aside for sessions that run.", around.ledger.reserved.values().sum::<u64>() as f64 / 1e6),
-        ("iterations_total", "counter", "Iterations of all jobs.", board.cards().map(|(_, card)| card.job.iterations).sum::<u64>() as f64),
+        ("spent_usd_total", "counter", "Dollars spent.", money::in_dollars(around.ledger.spent_micros).to_string()),
+        (
+            "reserved_usd",
+            "gauge",
+            "Dollars set aside for sessions that run.",
+            money::in_dollars(around.ledger.reserved.values().sum()).to_string(),
+        ),
+        (
+            "iterations_total",
+            "counter",
+            "Iterations of all jobs.",
+            board.cards().map(|(_, card)| card.job.iterations).sum::<u64>().to_string(),
+        ),
         (
             "returns_total",
             "counter",
             "Jobs that landing sent back.",
-            board.cards().map(|(_, card)| u64::from(card.job.returns)).sum::<u64>() as f64,
+            board.cards().map(|(_, card)| u64::from(card.job.returns)).sum::<u64>().to_string(),
         ),
         (
             "flaky_total",
             "counter",
             "Gates that failed once and then passed.",
-            log(&**store)?.iter().filter(|line| line.event == "flaky").count() as f64,
+            log(&**store)?.iter().filter(|line| line.event == "flaky").count().to_string(),
         ),
     ];
     for (name, kind, about, value) in figures {

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use ralph_core::money;
 use ralph_engine::{
     store::project::Project,
     sys::{env, files, random, signals},
@@ -162,7 +163,7 @@ fn begin(place: Place, settings: Settings, request: &Request, name: &str, left_o
     };
     let store = request.queue.open(&place, name)?;
     settings.write(&*store)?;
-    let limit_micros = (request.usd.max(0.0) * 1e6).round() as u64;
+    let limit_micros = money::of_reported(request.usd);
     change::shared::<Ledger>(&*store, LEDGER, |ledger| Some(Ledger { version: VERSION, limit_micros, ..ledger }))?;
     let added = tasks::add(&*store, &specs)?;
     let fleet = Fleet::open(place, settings, store)?;

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use ralph_core::text::{clean, time::Millis};
+use ralph_core::{
+    money,
+    text::{clean, time::Millis},
+};
 use ralph_engine::sys::{clock, files};
 
 use crate::{
@@ -47,10 +50,6 @@ impl Around {
     }
 }
 
-pub fn dollars(micros: u64) -> String {
-    format!("${:.2}", micros as f64 / 1e6)
-}
-
 /// How many jobs are in each state, in words: `3 of 12 landed · 4 run · 1 needs you`.
 pub fn summary(board: &Board) -> String {
     let count = |state: State| board.cards().filter(|(_, card)| card.job.state == state).count();
@@ -76,7 +75,7 @@ pub fn summary(board: &Board) -> String {
 /// The whole screen, at most `height` lines of `width` columns.
 pub fn lines(board: &Board, around: &Around, settings: &Settings, place: &Place, (width, height): (usize, usize)) -> Vec<String> {
     let mut lines =
-        vec![format!("ralph fleet · {} → {}", settings.list.as_deref().unwrap_or("tasks"), settings.target), money(board, around)];
+        vec![format!("ralph fleet · {} → {}", settings.list.as_deref().unwrap_or("tasks"), settings.target), header(board, around)];
     if board.want.wish == Wish::Pause {
         lines.push("paused: nothing new begins. `ralph fleet resume` goes on".to_owned());
     }
@@ -101,11 +100,11 @@ pub fn lines(board: &Board, around: &Around, settings: &Settings, place: &Place,
     lines.into_iter().map(|line| cut(&line, width)).collect()
 }
 
-fn money(board: &Board, around: &Around) -> String {
+fn header(board: &Board, around: &Around) -> String {
     let ledger = &around.ledger;
     let spent: u64 = ledger.spent_micros;
-    let of = if ledger.limit_micros > 0 { format!(" of {}", dollars(ledger.limit_micros)) } else { String::new() };
-    format!("{} · {}{of} spent", summary(board), dollars(spent))
+    let of = if ledger.limit_micros > 0 { format!(" of {}", money::shown(ledger.limit_micros)) } else { String::new() };
+    format!("{} · {}{of} spent", summary(board), money::shown(spent))
 }
 
 fn row(board: &Board, id: &str, card: &Card, state: &str, place: &Place, now: Millis) -> String {
@@ -123,7 +122,7 @@ fn row(board: &Board, id: &str, card: &Card, state: &str, place: &Place, now: Mi
         _ => card.job.why.clone(),
     };
     let took = if card.job.is_held() { format!(" {}", minutes(now - card.job.changed_at)) } else { String::new() };
-    let cost = if card.job.usd_micros > 0 { format!(" {}", dollars(card.job.usd_micros)) } else { String::new() };
+    let cost = if card.job.usd_micros > 0 { format!(" {}", money::shown(card.job.usd_micros)) } else { String::new() };
     let iteration = if card.job.iterations > 0 { format!(" #{}", card.job.iterations) } else { String::new() };
     let mut line = format!("{state:<10}{}{iteration}{cost}{took}  {}", clean(name), clean(title));
     if !what.trim().is_empty() {

@@ -117,7 +117,7 @@ impl Place {
     pub fn all_of(repository: &Path) -> Vec<Self> {
         let hash = digest::short(repository.as_os_str().as_encoded_bytes());
         let folder = env::state_dir().map(|dir| dir.join("fleets")).unwrap_or_default();
-        let entries = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| entry.ok());
+        let entries = fs::read_dir(folder).into_iter().flatten().filter_map(std::result::Result::ok);
         let mut found: Vec<_> = entries
             .filter_map(|entry| {
                 let name = entry.file_name().into_string().ok().filter(|name| name.ends_with(&format!("-{}", &hash[..8])))?;

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How long `setup` may take.
-const SETUP: Duration = Duration::from_secs(1800);
+const SETUP: Duration = Duration::from_mins(30);
 
 /// The first port of the first slot; each has a hundred.
 const FIRST_PORT: usize = 20_000;
@@ -70,7 +70,7 @@ impl Slot {
         }
         git.run(&["fetch", "--quiet", "--no-tags", from, commit])?;
         git.run(&["checkout", "--quiet", "--force", "-B", branch, commit])?;
-        self.forget_other_work(&git, branch)?;
+        Self::forget_other_work(&git, branch)?;
         let mut clean = vec!["clean", "-ffdxq"];
         clean.extend(self.settings.slots.keep.iter().flat_map(|keep| ["-e", keep.as_str()]));
         git.run(&clean)?;
@@ -78,10 +78,10 @@ impl Slot {
     }
 
     /// Branches, stashes and snapshots of earlier jobs: this one must not find them.
-    fn forget_other_work(&self, git: &Git, branch: &str) -> Result<()> {
+    fn forget_other_work(git: &Git, branch: &str) -> Result<()> {
         let own = format!("refs/heads/{branch}");
         let refs = git.word(&["for-each-ref", "--format=%(refname)"])?;
-        let old: String = refs.lines().filter(|name| *name != own).map(|name| format!("delete {name}\n")).collect();
+        let old: String = refs.lines().filter(|name| *name != own).flat_map(|name| ["delete ", name, "\n"]).collect();
         if !old.is_empty() {
             git.ran(&["update-ref", "--stdin"], old.as_bytes())?;
         }

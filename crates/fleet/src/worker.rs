@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::text::time::Millis;
+use ralph_core::{money, text::time::Millis};
 use ralph_engine::sys::{clock, signals};
 
 use crate::{
@@ -138,7 +138,7 @@ impl Worker<'_> {
             let told = self.tell(&want.notes, held.job.notes_told)?;
             let (iteration, lost) = self.iteration(held, spec, reserved)?;
             // Each session has a limit of its own, so this counts it alone.
-            let cost = micros(iteration.spent_usd);
+            let cost = money::of_reported(iteration.spent_usd);
             last_cost = cost;
             self.fleet.settle(held, cost)?;
             if lost {
@@ -153,7 +153,7 @@ impl Worker<'_> {
             } else {
                 Job { iterations: held.job.iterations, claims: held.job.claims, back: held.job.back.clone(), ..after }
             };
-            if !self.fleet.write(held, job)? {
+            if !self.fleet.write(held, &job)? {
                 return Ok(None);
             }
             if is_one {
@@ -206,12 +206,11 @@ impl Worker<'_> {
         let conflicts = self.slot.begin_merge(&self.fleet.hub, &target)?;
         let mut told = format!("\nYou have worked on this before: your commits are on this branch. The work came back, because: {why}\n");
         told.push_str("What others landed meanwhile has been merged into your branch. ");
-        if conflicts.is_empty() {
-            told.push_str("See to it, and commit.\n");
-        } else {
-            told.push_str(&format!("The merge is not finished: resolve the conflicts in {}, and commit it.\n", conflicts.join(", ")));
-        }
-        Ok(told)
+        let next = match conflicts.as_slice() {
+            [] => "See to it, and commit.\n".to_owned(),
+            files => format!("The merge is not finished: resolve the conflicts in {}, and commit it.\n", files.join(", ")),
+        };
+        Ok(told + &next)
     }
 
     /// Gives the agent the notes that it has not been told. The result is how many it knows then.
@@ -234,7 +233,7 @@ impl Worker<'_> {
             vars: self.slot.vars(),
             hidden: Vec::new(),
             input: Vec::new(),
-            limit: Duration::from_secs(120),
+            limit: Duration::from_mins(2),
             most_output: 64 << 10,
         };
         match task.run() {
@@ -283,7 +282,7 @@ impl Worker<'_> {
             add(&["--prompt-file", &folder.join("prompt.md").display().to_string(), "--promise", PROMISE, "--name", &held.id]);
         }
         add(&["--gates", &folder.join("gates.toml").display().to_string()]);
-        add(&["--usd", &format!("{:.2}", reserved as f64 / 1e6)]);
+        add(&["--usd", &format!("{:.2}", money::in_dollars(reserved))]);
         for (flag, value) in [("--agent", &spec.agent), ("--model", &spec.model)] {
             if let Some(value) = value {
                 add(&[flag, value]);
@@ -369,10 +368,6 @@ impl Worker<'_> {
         })?;
         Ok(())
     }
-}
-
-fn micros(usd: f64) -> u64 {
-    (usd.max(0.0) * 1e6).round() as u64
 }
 
 fn prompt(spec: &Spec) -> String {

@@ -48,7 +48,7 @@ impl Repository {
         let paths = |entries: Vec<(&[u8], &[u8])>| entries.into_iter().map(|(_, path)| shown(path)).collect();
         // A file that a sparse checkout keeps out does not exist.
         let is_there = |path: &[u8]| self.top().join(shown(path)).symlink_metadata().is_ok();
-        let hidden = index.entries.iter().filter(|entry| entry.is_unwatched() && !(entry.is_kept_out && !is_there(&entry.path)));
+        let hidden = index.entries.iter().filter(|entry| entry.is_unwatched() && (!entry.is_kept_out || is_there(&entry.path)));
         Ok(Uncommitted {
             files: paths(files),
             hidden: hidden.map(|entry| shown(&entry.path)).collect(),

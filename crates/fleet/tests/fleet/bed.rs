@@ -144,7 +144,7 @@ impl Bed {
     }
 
     pub(crate) fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        let end = Instant::now() + Duration::from_secs(120);
+        let end = Instant::now() + Duration::from_mins(2);
         while !holds() {
             assert!(Instant::now() < end, "{what} did not come: {}", self.log());
             thread::sleep(Duration::from_millis(50));
