@@ -18,11 +18,14 @@ pub(super) fn step(guide: &mut Guide<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     plan.changes.iter().try_for_each(Change::check)?;
-    setup::summarise(&plan, &format!(" (allows {})", named(&rules)));
+    if guide.args.yes {
+        setup::summarise(&plan, &format!(" (allows {})", named(&rules)));
+    }
     let about = "  Claude Code asks before most commands, and a session of `ralph run` has no one to ask: it could not run the checks before it says that it is \
                  done. These rules are for you and for this project only. Whoever may edit the tests and run them can do what you can; answer n if you \
                  want to be asked.";
-    if !guide.agrees("Let the agent run these checks without asking?", about)? {
+    let question = format!("Let the agent run {} without asking (.claude/settings.local.json)?", named(&rules));
+    if !guide.agrees(&question, about)? {
         ui::line("Skipped: the agent has to ask, and in `ralph run` it goes without.");
         return Ok(());
     }
@@ -30,7 +33,6 @@ pub(super) fn step(guide: &mut Guide<'_>) -> Result<(), Failure> {
     let _alone = Records::alone();
     plan.carry_out(&records, |_| ())?;
     guide.did("the agent may run the checks");
-    ui::paragraph(format!("{} the agent to run the checks here.", ui::good("Allowed")), 0);
     Ok(())
 }
 
