@@ -13,7 +13,7 @@ use crate::{commands::setup, exit::Failure, ui};
 /// Offers the rules for the checks that the person approved; without them a session of `ralph run` cannot try its own work.
 pub(super) fn step(guide: &mut Guide<'_>) -> Result<(), Failure> {
     let (project, records) = (guide.project, Records::of_user());
-    let (rules, plan) = plan(project, &records, approved(project))?;
+    let (rules, plan) = plan(project, &records, &approved(project))?;
     if plan.changes.is_empty() {
         return Ok(());
     }
@@ -38,7 +38,7 @@ pub(super) fn step(guide: &mut Guide<'_>) -> Result<(), Failure> {
 
 /// For a dry run: the change that would follow, with the commands of a draft that was not written.
 pub(super) fn dry_run(project: &Project, records: &Records, draft: Option<Vec<String>>) -> Result<Plan, Failure> {
-    Ok(plan(project, records, draft.unwrap_or_else(|| approved(project)))?.1)
+    Ok(plan(project, records, &draft.unwrap_or_else(|| approved(project)))?.1)
 }
 
 /// The commands of the checks in a trusted `ralph.toml`: nothing that a repository brings gets a rule unseen.
@@ -47,9 +47,9 @@ fn approved(project: &Project) -> Vec<String> {
     read.map(|(config, trust)| allow_rules::trusted_commands(&config, trust)).unwrap_or_default()
 }
 
-fn plan(project: &Project, records: &Records, commands: Vec<String>) -> Result<(Vec<String>, Plan), Failure> {
+fn plan(project: &Project, records: &Records, commands: &[String]) -> Result<(Vec<String>, Plan), Failure> {
     let places = Places::of(project);
-    let rules = allow_rules::missing(&places, &Survey::take(&places), &commands);
+    let rules = allow_rules::missing(&places, &Survey::take(&places), commands);
     let plan = allow_rules::plan(&places, records, &rules)?;
     Ok((rules, plan))
 }
