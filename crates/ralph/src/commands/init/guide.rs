@@ -114,11 +114,14 @@ impl Guide<'_> {
     /// Offers the repair that `ralph doctor --fix` would make; tells whether it was made.
     fn ignore(&mut self, case: &Case, finding: &Finding) -> Result<bool, Failure> {
         let Some(repair @ Repair::Exclude { lines, .. }) = &finding.repair else { return Ok(false) };
-        let what = lines.first().map_or("", |line| line.trim_start_matches("**/"));
-        let more = if lines.len() > 1 { " and ralph's other files here" } else { "" };
+        let named: Vec<&str> = lines.iter().take(2).map(|line| line.trim_start_matches("**/")).collect();
+        let named: Vec<&str> =
+            named.iter().enumerate().map(|(i, name)| if i == 0 { name } else { name.trim_start_matches(".claude/") }).collect();
+        let what = named.join(if lines.len() > 2 { ", " } else { " and " });
+        let more = if lines.len() > 2 { " and ralph's other files here" } else { "" };
         let about = "  A loop is a file in .claude that is yours alone, and should not be committed. .git/info/exclude is git's list of files to ignore in \
                      this clone; it is never committed itself.";
-        if !self.agrees(&format!("Have git ignore {}{more}, in .git/info/exclude?", clean(what)), about)? {
+        if !self.agrees(&format!("Have git ignore {}{more}?", clean(&what)), about)? {
             return Ok(false);
         }
         if let Err(failure) = repair.make(case) {

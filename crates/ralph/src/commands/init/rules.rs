@@ -13,16 +13,19 @@ use crate::{commands::setup, exit::Failure, ui};
 /// Offers the rules for the checks that the person approved; without them a session of `ralph run` cannot try its own work.
 pub(super) fn step(guide: &mut Guide<'_>) -> Result<(), Failure> {
     let (project, records) = (guide.project, Records::of_user());
-    let (rules, plan) = plan(project, &records, approved(project))?;
+    let (rules, plan) = plan(project, &records, &approved(project))?;
     if plan.changes.is_empty() {
         return Ok(());
     }
     plan.changes.iter().try_for_each(Change::check)?;
-    setup::summarise(&plan, &format!(" (allows {})", named(&rules)));
+    if guide.args.yes {
+        setup::summarise(&plan, &format!(" (allows {})", named(&rules)));
+    }
     let about = "  Claude Code asks before most commands, and a session of `ralph run` has no one to ask: it could not run the checks before it says that it is \
                  done. These rules are for you and for this project only. Whoever may edit the tests and run them can do what you can; answer n if you \
                  want to be asked.";
-    if !guide.agrees("Let the agent run these checks without asking?", about)? {
+    let question = format!("Let the agent run {} without asking (.claude/settings.local.json)?", named(&rules));
+    if !guide.agrees(&question, about)? {
         ui::line("Skipped: the agent has to ask, and in `ralph run` it goes without.");
         return Ok(());
     }
@@ -30,13 +33,12 @@ pub(super) fn step(guide: &mut Guide<'_>) -> Result<(), Failure> {
     let _alone = Records::alone();
     plan.carry_out(&records, |_| ())?;
     guide.did("the agent may run the checks");
-    ui::paragraph(format!("{} the agent to run the checks here.", ui::good("Allowed")), 0);
     Ok(())
 }
 
 /// For a dry run: the change that would follow, with the commands of a draft that was not written.
 pub(super) fn dry_run(project: &Project, records: &Records, draft: Option<Vec<String>>) -> Result<Plan, Failure> {
-    Ok(plan(project, records, draft.unwrap_or_else(|| approved(project)))?.1)
+    Ok(plan(project, records, &draft.unwrap_or_else(|| approved(project)))?.1)
 }
 
 /// The commands of the checks in a trusted `ralph.toml`: nothing that a repository brings gets a rule unseen.
@@ -45,9 +47,9 @@ fn approved(project: &Project) -> Vec<String> {
     read.map(|(config, trust)| allow_rules::trusted_commands(&config, trust)).unwrap_or_default()
 }
 
-fn plan(project: &Project, records: &Records, commands: Vec<String>) -> Result<(Vec<String>, Plan), Failure> {
+fn plan(project: &Project, records: &Records, commands: &[String]) -> Result<(Vec<String>, Plan), Failure> {
     let places = Places::of(project);
-    let rules = allow_rules::missing(&places, &Survey::take(&places), &commands);
+    let rules = allow_rules::missing(&places, &Survey::take(&places), commands);
     let plan = allow_rules::plan(&places, records, &rules)?;
     Ok((rules, plan))
 }

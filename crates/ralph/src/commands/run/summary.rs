@@ -81,8 +81,9 @@ impl Last {
 
 /// Why it is complete, without the words of the headline: `complete after 2 iterations (5 s): its gate holds.`
 fn proof(why: &str) -> String {
-    let told = why.strip_prefix("complete").and_then(|rest| rest.split_once("): "));
-    let mut letters = told.filter(|(head, _)| head.contains(" after ")).map_or(why, |(_, how)| how).chars();
+    let told = why.strip_prefix("complete").and_then(|rest| rest.split_once("): ")).filter(|(head, _)| head.contains(" after "));
+    let Some((_, how)) = told else { return why.to_owned() };
+    let mut letters = how.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
