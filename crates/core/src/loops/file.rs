@@ -338,7 +338,7 @@ mod tests {
             let settings = LoopSettings {
                 max_iterations: Some(3), completion_promise: Some(promise.clone()), max_hours: Some(1.5), max_usd: Some(2.5), max_tokens: Some(7), max_context: Some(80),
                 compact_every: Some(2), idle_rounds: Some(4), stall_rounds: Some(5), continue_with: Some(ContinueWith::Block), remind: Some(true), verify: vec![line.clone()],
-                deadline_ms, preset: Some(Preset::Verify), merge: Some(true),
+                deadline_ms, preset: Some(Preset::Verify), item: Some("F1".to_owned()), merge: Some(true),
             };
             let new = NewLoop { id: "main-1", session_id: Some("s"), started_at: "2026-11-15T00:00:00Z", settings: settings.clone(), prompt: &prompt };
             let file = LoopFile::parse(new.render().as_bytes());
