@@ -157,7 +157,9 @@ fn begin(place: Place, settings: Settings, request: &Request, name: &str, left_o
         Some(list) => {
             let path = settings.repository.join(list);
             let bytes = files::read(&path, ralph_core::gate::list::MAX_BYTES).map_err(Problem::when(format!("{list} cannot be read")))?;
-            tasks::of_list(&bytes).map_err(|problem| Problem::new(format!("{list}: {problem}")))?
+            let specs = tasks::of_list(&bytes).map_err(|problem| Problem::new(format!("{list}: {problem}")))?;
+            gates::refuse_untrusted(&Project::at(&settings.repository), list, &specs, &settings.run)?;
+            specs
         }
         None => Vec::new(),
     };
