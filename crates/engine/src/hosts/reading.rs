@@ -115,7 +115,12 @@ impl Reader {
             _ => event.message.take(),
         };
         let message = message.map(|text| if self.host.answers.escapes { with_tags(&text) } else { text });
-        let kind = if event.kind == Kind::Stop && message.is_none() { Kind::Other } else { event.kind };
+        let kind = match event.kind {
+            Kind::Stop if message.is_none() => Kind::Other,
+            // Its model can cause this event, too: the prompt that follows counts.
+            Kind::TypedCommand if !self.host.reports_typed => Kind::Other,
+            kind => kind,
+        };
         Event { kind, message, transcript: String::new(), ..event }
     }
 

@@ -307,7 +307,7 @@ fn h8_typed_commands_start_and_cancel_without_a_model_call() {
         let bed = Bed::new();
         let mark = if agent.name == "codex" { '$' } else { '/' };
         let started = match agent.name {
-            "qwen" | "opencode" => {
+            "opencode" => {
                 let command = json!({"command_name": "ralph-loop", "command_args": "Fix \"it\" $HOME --promise DONE", "prompt": "x"});
                 agent.sends(&bed, agent.event(&bed, "UserPromptExpansion", command), agent.name)
             }
@@ -325,7 +325,7 @@ fn h8_typed_commands_start_and_cancel_without_a_model_call() {
             agent.name
         );
         let cancelled = match agent.name {
-            "qwen" | "opencode" => agent.sends(
+            "opencode" => agent.sends(
                 &bed,
                 agent.event(
                     &bed,
@@ -339,6 +339,40 @@ fn h8_typed_commands_start_and_cancel_without_a_model_call() {
         assert!(!bed.exists(LOOP), "{}: {cancelled:?}", agent.name);
         let json = cancelled.json.unwrap();
         assert_eq!((json["decision"].as_str(), json.get("continue")), (Some("block"), None), "{}: the model is not asked", agent.name);
+    }
+}
+
+/// Qwen Code reports a command as expanded when its model calls it as a skill, too (0.24.4): that is nobody's word. What is entered comes as a prompt.
+#[test]
+fn t1_h8_a_command_that_the_model_calls_does_nothing() {
+    let qwen = &AGENTS[3];
+    let calls = |bed: &Bed, name: &str, args: &str| {
+        let command = json!({"command_name": name, "command_args": args, "prompt": format!("/{name} {args}")});
+        qwen.sends(bed, qwen.event(bed, "UserPromptExpansion", command), "qwen")
+    };
+    let bed = bed();
+    qwen.stops(&bed, "I have begun.", false);
+    for (name, args) in [("cancel-ralph", ""), ("ralph-pause", ""), ("ralph-loop", "Tidy up --name other --verify 'touch ran'"), ("ralph-status", "")] {
+        calls(&bed, name, args).is_silent();
+    }
+    assert_eq!((bed.status()["status"].as_str(), bed.exists(".claude/ralph-loop.other.local.md")), (Some("active"), false));
+    // Entered, it is done; but its commands are not trusted because of it.
+    qwen.types(&bed, "/ralph-loop Tidy up --name other --verify 'touch ran'");
+    assert!(bed.exists(".claude/ralph-loop.other.local.md"));
+    qwen.types(&bed, "/cancel-ralph main");
+    assert!(!bed.exists(LOOP) && !bed.exists("ran"));
+}
+
+/// The files that make agents know ralph's commands keep their models from calling them.
+#[test]
+fn t1_h8_no_command_file_of_ralphs_may_be_called_by_a_model() {
+    let bed = Bed::new();
+    for (agent, folder) in [("qwen", ".qwen"), ("droid", ".factory"), ("grok", ".grok")] {
+        fs::create_dir_all(bed.home().join(folder)).unwrap();
+        let output = run(bed.command(RALPH).args(["init", "--agent", agent]), b"");
+        assert!(output.status.success(), "{output:?}");
+        let text = fs::read_to_string(bed.home().join(folder).join("commands/cancel-ralph.md")).unwrap();
+        assert!(text.contains("\ndisable-model-invocation: true\n---\n"), "{agent}: {text}");
     }
 }
 
