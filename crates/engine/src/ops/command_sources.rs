@@ -173,6 +173,18 @@ pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
     (sources, broken)
 }
 
+/// A list of work for a fleet, which no file of the project has to name: with the agents that its items ask for, too.
+pub fn of_list(project: &Project, path: &str) -> Result<Source, Broken> {
+    let items = items(project, path)?;
+    let agents = items.iter().filter_map(|item| Some(Named::new(&item.id, of_agent(item.agent.as_deref()?), Purpose::Runs))).collect();
+    Ok(of_items(project, path, items, agents))
+}
+
+/// What a fleet runs for an item that asks for an agent: some of them run commands without a question, whatever they are told.
+pub fn of_agent(name: &str) -> Run {
+    argv(&["ralph", "run", "--agent", name])
+}
+
 /// Notes which of them loops and subagents have to pass now.
 fn note_use(project: &Project, sources: &mut [Source]) {
     let loops: Vec<LoopFile> = loops::all(project).into_iter().filter_map(|found| found.parsed.ok()).collect();
@@ -209,13 +221,20 @@ fn list_of(gate: Gate) -> Option<String> {
 }
 
 fn list(project: &Project, path: &str) -> Result<Source, Broken> {
+    Ok(of_items(project, path, items(project, path)?, Vec::new()))
+}
+
+fn items(project: &Project, path: &str) -> Result<Vec<Item>, Broken> {
     let bytes = features::bytes(project, project.root(), path).map_err(|e| Broken::of_io(path, &e, Role::List))?;
-    let list = List::parse(&bytes).map_err(|problem| Broken::new(path, &problem, Role::List))?;
+    Ok(List::parse(&bytes).map_err(|problem| Broken::new(path, &problem, Role::List))?.items)
+}
+
+fn of_items(project: &Project, path: &str, items: Vec<Item>, more: Vec<Named>) -> Source {
     let of_item = |item: Item| {
         let named = move |line| Named { name: item.id.clone(), command: Command::shell(line), purpose: Purpose::Loops };
         item.verify.into_iter().map(named)
     };
-    Ok(Source::of_commands(project, path.to_owned(), Role::List, path, list.items.into_iter().flat_map(of_item).collect()))
+    Source::of_commands(project, path.to_owned(), Role::List, path, items.into_iter().flat_map(of_item).chain(more).collect())
 }
 
 /// The commands of loop files. `ralph status` reports those that cannot be read.
@@ -274,7 +293,10 @@ fn of_fleets(fleet: Fleet) -> impl Iterator<Item = Named> {
     let copied: Vec<&str> = ["cp"].into_iter().chain(fleet.copy.iter().map(String::as_str)).collect();
     let copy = (!fleet.copy.is_empty()).then(|| ("copy", argv(&copied)));
     let setup = fleet.setup.map(|line| ("setup", Run::Shell(line)));
-    [copy, setup].into_iter().flatten().map(|(name, run)| Named::new(name, run, Purpose::Runs))
+    // They decide which programs are found, and what those load.
+    let set: Vec<String> = fleet.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let env = (!set.is_empty()).then(|| ("env", argv(&["env"].into_iter().chain(set.iter().map(String::as_str)).collect::<Vec<_>>())));
+    [copy, setup, env].into_iter().flatten().map(|(name, run)| Named::new(name, run, Purpose::Runs))
 }
 
 fn argv(words: &[&str]) -> Run {
