@@ -117,6 +117,9 @@ impl Reader {
         let message = message.map(|text| if self.host.answers.escapes { with_tags(&text) } else { text });
         let kind = match event.kind {
             Kind::Stop if message.is_none() => Kind::Other,
+            // The model wrote what a subagent is prompted with, and a subagent's stop is none of the session's. Codex tells such prompts under the session's own id
+            // (measured with 0.166.0), Copilot both under another one (1.0.102).
+            Kind::Prompt | Kind::TypedCommand | Kind::Stop if event.agent_id.is_some() => Kind::Other,
             // Its model can cause this event, too: the prompt that follows counts.
             Kind::TypedCommand if !self.host.reports_typed => Kind::Other,
             kind => kind,

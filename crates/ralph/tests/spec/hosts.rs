@@ -131,6 +131,11 @@ impl Agent {
 
     /// The agent stops, and said so before.
     fn stops(&self, bed: &Bed, said: &str, active: bool) -> Answer {
+        self.stops_as(bed, said, json!({(if self.name == "grok" { "stopHookActive" } else { "stop_hook_active" }): active}))
+    }
+
+    /// The same, with more in the event.
+    fn stops_as(&self, bed: &Bed, said: &str, with: Value) -> Answer {
         if let Some(lines) = self.transcript {
             let prompt = match self.name {
                 "gemini" => json!({"type": "user", "content": [{"text": "go on"}]}),
@@ -142,9 +147,9 @@ impl Agent {
             let before = fs::read_to_string(self.file(bed)).unwrap_or_default();
             fs::write(self.file(bed), before + &text).unwrap();
         }
-        let mut more = (self.at_stop)(said);
-        more[if self.name == "grok" { "stopHookActive" } else { "stop_hook_active" }] = active.into();
-        self.sends(bed, self.event(bed, self.stop, more), self.name)
+        let mut event = self.event(bed, self.stop, (self.at_stop)(said));
+        event.extend(with.as_object().unwrap().clone());
+        self.sends(bed, event, self.name)
     }
 
     /// Sends an event to the hook that is registered with `host`.
@@ -361,6 +366,33 @@ fn t1_h8_a_command_that_the_model_calls_does_nothing() {
     assert!(bed.exists(".claude/ralph-loop.other.local.md"));
     qwen.types(&bed, "/cancel-ralph main");
     assert!(!bed.exists(LOOP) && !bed.exists("ran"));
+}
+
+/// Codex reports the prompt of a subagent, which the model wrote, under the session's own id (0.166.0).
+#[test]
+fn t1_h8_a_command_in_a_subagents_prompt_does_nothing() {
+    for agent in &AGENTS {
+        let bed = bed();
+        agent.stops(&bed, "I have begun.", false);
+        let mark = if agent.name == "codex" { '$' } else { '/' };
+        for said in ["cancel-ralph main", "ralph-pause", "ralph-loop Tidy up --name other --verify 'touch ran'"] {
+            let of_subagent = json!({"prompt": format!("{mark}{said}"), "agent_id": "01a1f070-752c-7ec1-b4ec-b113466c7fdc", "agent_type": "default"});
+            agent.sends(&bed, agent.event(&bed, agent.prompt, of_subagent), agent.name).is_silent();
+        }
+        assert_eq!(bed.status()["status"], "active", "{}", agent.name);
+        assert!(!bed.exists(".claude/ralph-loop.other.local.md"), "{}", agent.name);
+    }
+}
+
+/// Copilot reports the stop of a subagent as a stop, in a session of its own: it takes no loop, and its words are no claim (1.0.102).
+#[test]
+fn t1_h9_a_subagents_stop_takes_no_loop() {
+    for agent in &AGENTS {
+        let bed = bed();
+        agent.stops_as(&bed, "It is done.\n\n<promise>DONE</promise>", json!({"agent_id": "c4f0f7eb", "agent_type": "general-purpose"})).is_silent();
+        assert!(bed.exists(LOOP), "{}", agent.name);
+        assert_eq!(bed.iteration(), 1, "{}", agent.name);
+    }
 }
 
 /// The files that make agents know ralph's commands keep their models from calling them.
