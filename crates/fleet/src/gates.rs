@@ -1,7 +1,7 @@
 //! What a job must prove: the project's `ralph.toml`, as the person trusted it, and commands. An agent's branch has no word in it.
 
 use ralph_core::{
-    config::{self, Fleet, Running},
+    config,
     gate::{Gate, Run},
 };
 use ralph_engine::{
@@ -33,8 +33,10 @@ pub fn of_project(project: &Project) -> Result<OfProject> {
     };
     let (settings, trust, bytes) = read.map_err(|finding| Problem::new(format!("{}: {}", config::FILE, finding.detail)))?;
     // What it says is passed on as settings that need no trust any more. Variables and a permission mode decide what is run as much as a command does.
-    let acts = settings.gates.iter().any(Gate::acts) || settings.run != Running::default() || settings.fleet != Fleet::default();
-    if acts && !trust.is_trusted() {
+    let (run, fleet) = (&settings.run, &settings.fleet);
+    let of_sessions = run.permission_mode.is_some() || !run.prices.is_empty();
+    let of_slots = fleet.setup.is_some() || !fleet.copy.is_empty() || !fleet.env.is_empty();
+    if (settings.gates.iter().any(Gate::acts) || of_sessions || of_slots) && !trust.is_trusted() {
         return Err(Problem::new(format!("{} is not trusted: look at it, then `ralph trust`", config::FILE)));
     }
     let mut table: Table = String::from_utf8_lossy(&bytes).parse().map_err(Problem::when(config::FILE))?;

@@ -65,8 +65,10 @@ const FOREIGN: [&str; 8] = [
 ];
 
 /// How git is started at the other end, in the person's own repository: its hooks are not run, and a branch that is checked out there is not moved.
-pub(crate) const AT_THE_PERSONS: [&str; 2] =
-    ["--upload-pack=git -c core.fsmonitor=false upload-pack", "--receive-pack=git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c receive.denyCurrentBranch=refuse -c receive.autogc=false receive-pack"];
+pub(crate) const AT_THE_PERSONS: [&str; 2] = [
+    "--upload-pack=git -c core.fsmonitor=false upload-pack",
+    "--receive-pack=git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c receive.denyCurrentBranch=refuse -c receive.autogc=false receive-pack",
+];
 
 /// A loop's own files, as patterns: they belong into nobody's commit.
 pub(crate) const OF_A_LOOP: [&str; 2] = [".ralph/", ".claude/ralph-loop*.local.md"];
@@ -226,7 +228,8 @@ pub(crate) fn seal(folder: &Path, identity: &Identity, kept_out: &[String]) -> R
     settings::write(&own.join("config"), config.as_bytes())?;
     settings::make(&own.join("info"))?;
     let of_a_loop = OF_A_LOOP.map(str::to_owned);
-    let kept_out = kept_out.iter().map(|path| path.chars().flat_map(|c| if "*?[\\ ".contains(c) { vec!['\\', c] } else { vec![c] }).collect());
+    let kept_out =
+        kept_out.iter().map(|path| path.chars().flat_map(|c| if "*?[\\ ".contains(c) { vec!['\\', c] } else { vec![c] }).collect());
     let excluded: String = of_a_loop.into_iter().chain(kept_out).map(|path: String| ["/", &path, "\n"].concat()).collect();
     settings::write(&own.join("info/exclude"), excluded.as_bytes())?;
     Ok(true)

@@ -224,7 +224,9 @@ impl Lander<'_> {
         for lock in locks {
             let foreign = merge::foreign_settings(&self.fleet.hub.git, &self.fleet.hub.base_tip()?, tree, lock)?;
             if let Some(foreign) = foreign {
-                return Ok(Some(format!("it conflicts with what landed meanwhile, in {lock}; {foreign} has changed, so it is not made anew here")));
+                return Ok(Some(format!(
+                    "it conflicts with what landed meanwhile, in {lock}; {foreign} has changed, so it is not made anew here"
+                )));
             }
         }
         Ok(None)

@@ -261,6 +261,8 @@ fn end_of(fleet: &Fleet, board: &Board) -> Option<End> {
         let this = match card.job.state {
             State::Landed | State::Cancelled => continue,
             _ if card.sealed.is_some() => End::NeedsPerson,
+            // A person has said what becomes of it, and a worker will see that.
+            _ if card.job.wished(&card.want, 0).is_some() => return None,
             State::NeedsPerson => End::NeedsPerson,
             State::Proven if fleet.settings.land == Land::None => continue,
             State::Proven if fleet.settings.review && card.is_waiting_for_review() => End::NeedsPerson,

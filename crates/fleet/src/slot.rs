@@ -111,7 +111,9 @@ impl Slot {
             if !from.exists() {
                 return Err(Problem::new(format!("[fleet] copy: there is no {}", from.display())));
             }
-            self.clear(Path::new(name)).and_then(|()| copy(&from, &to)).map_err(Problem::when(format!("{name} cannot be copied to a slot")))?;
+            self.clear(Path::new(name))
+                .and_then(|()| copy(&from, &to))
+                .map_err(Problem::when(format!("{name} cannot be copied to a slot")))?;
         }
         Ok(())
     }

@@ -191,7 +191,10 @@ fn loaded_unasked(project: &Project, program: &str, title: &str) -> Option<Remar
     let (_, files) = WITH_PROGRAMS.iter().find(|(name, _)| *name == program)?;
     let named: Vec<&str> = files.iter().copied().filter(|file| names_programs(&project.root().join(file))).collect();
     (!named.is_empty()).then(|| {
-        let text = format!("the programs that {} names (hooks, MCP servers) are run without a question when {title} works here: look at them", named.join(" and "));
+        let text = format!(
+            "the programs that {} names (hooks, MCP servers) are run without a question when {title} works here: look at them",
+            named.join(" and ")
+        );
         Remark::new(Weight::Warning, text)
     })
 }
@@ -327,7 +330,8 @@ mod tests {
             assert_eq!(told("gemini"), is_told, "{text}");
         }
         assert!(!told("qwen"));
-        files::write_whole(&scratch.path().join("opencode.json"), br#"{"mcp": {"x": {"type": "local", "command": ["node", "evil.js"]}}}"#).unwrap();
+        files::write_whole(&scratch.path().join("opencode.json"), br#"{"mcp": {"x": {"type": "local", "command": ["node", "evil.js"]}}}"#)
+            .unwrap();
         assert!(told("opencode"));
     }
 

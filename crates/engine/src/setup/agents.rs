@@ -153,9 +153,10 @@ fn plugin(text: &str, command: &str, name: &str) -> String {
 fn command_file(command: &Command, form: CommandForm) -> (String, String) {
     let description = command.description();
     match form {
-        CommandForm::Markdown(args) => {
-            (command.file_name(), format!("---\ndescription: \"{description}\"\ndisable-model-invocation: true\n---\n\n/{} {args}\n", command.short))
-        }
+        CommandForm::Markdown(args) => (
+            command.file_name(),
+            format!("---\ndescription: \"{description}\"\ndisable-model-invocation: true\n---\n\n/{} {args}\n", command.short),
+        ),
         // The hook sees the expanded text, so that is the command as it was typed.
         CommandForm::Toml(args) => {
             (format!("{}.toml", command.short), format!("description = \"{description}\"\nprompt = \"/{} {args}\"\n", command.short))

@@ -76,7 +76,9 @@ fn t1_no_tool_runs_the_trees_own_code_to_make_a_lock_file() {
 #[test]
 fn t1_cargo_makes_a_lock_file_without_the_branchs_settings() {
     let cargo = |member: &str, dependency: &str| {
-        format!("[package]\nname = \"{member}\"\nversion = \"0.1.0\"\nedition = \"2024\"\nrust-version = \"1.85\"\n[dependencies]\n{dependency}")
+        format!(
+            "[package]\nname = \"{member}\"\nversion = \"0.1.0\"\nedition = \"2024\"\nrust-version = \"1.85\"\n[dependencies]\n{dependency}"
+        )
     };
     let lock = |text: &str| format!("version = 4\n\n[[package]]\nname = \"top\"\nversion = \"0.1.0\"\n{text}");
     let evil = "#!/bin/sh\ntouch \"$MARKS/ran\"\nexec rustc \"$@\"\n";
@@ -98,12 +100,7 @@ say "$task"
 "#;
     let agent = format!("case \"$prompt\" in *\"came back\"*) sleep 600;; esac\n{agent}");
     let list = compact(&[("A", "alpha"), ("B", "beta")]);
-    let files = [
-        ("feature_list.json", list.as_str()),
-        ("Cargo.toml", &cargo("top", "")),
-        ("Cargo.lock", &lock("")),
-        ("evil.sh", evil),
-    ];
+    let files = [("feature_list.json", list.as_str()), ("Cargo.toml", &cargo("top", "")), ("Cargo.lock", &lock("")), ("evil.sh", evil)];
     let bed = Bed::new(&files, &agent);
     fs::create_dir(bed.repo().join("src")).unwrap();
     bed.write("src/lib.rs", "");
@@ -119,7 +116,9 @@ say "$task"
     }
     let log = fs::File::create(bed.root.path().join("run.log")).unwrap();
     let mut run = command.stderr(log.try_clone().unwrap()).stdout(log).spawn().unwrap();
-    bed.until("both", || bed.log().matches(" landed ").count() == 2 || bed.log().contains("sent-back") || bed.log().contains("needs-person"));
+    bed.until("both", || {
+        bed.log().matches(" landed ").count() == 2 || bed.log().contains("sent-back") || bed.log().contains("needs-person")
+    });
     let _ = std::process::Command::new("kill").arg(run.id().to_string()).status();
     let _ = run.wait();
     assert!(!bed.marks().join("ran").exists(), "{}", bed.log());
@@ -130,7 +129,8 @@ say "$task"
 /// A secret that is copied to a slot goes into no commit, and through no link of a branch's to a file elsewhere.
 #[test]
 fn t9_what_is_copied_to_a_slot_stays_there() {
-    let agent = "case \"$task\" in *link*) rm .env; ln -s \"$MARKS/victim\" .env; git add -f .env;; esac\necho x > \"$task.txt\"; say \"$task\"\n";
+    let agent =
+        "case \"$task\" in *link*) rm .env; ln -s \"$MARKS/victim\" .env; git add -f .env;; esac\necho x > \"$task.txt\"; say \"$task\"\n";
     let list = compact(&[("A", "alpha"), ("L", "link")]);
     let bed = Bed::new(&[("feature_list.json", &list), ("ralph.toml", "[fleet]\ncopy = [\".env\"]\n")], agent);
     // Not in a .gitignore that a clone has, too.
@@ -151,7 +151,10 @@ fn t9_what_is_copied_to_a_slot_stays_there() {
 fn t9_a_fleets_files_have_no_secrets() {
     let agent = format!("echo 'with GITHUB_TOKEN={TOKEN}'; echo x > a.txt; say a\n");
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], &agent);
-    bed.write("ralph.toml", &format!("[fleet]\nsetup = \"test -e \\\"$MARKS/works\\\" || {{ echo no access with {TOKEN} >&2; exit 1; }}\"\n"));
+    bed.write(
+        "ralph.toml",
+        &format!("[fleet]\nsetup = \"test -e \\\"$MARKS/works\\\" || {{ echo no access with {TOKEN} >&2; exit 1; }}\"\n"),
+    );
     assert_eq!(bed.ralph(&["trust", "--yes"]).0, 0);
     let (code, said) = bed.run("feature_list.json", &["--verify", "true"]);
     assert!(code == 12 && said.contains("no access with") && !said.contains(TOKEN), "{said}");
@@ -180,13 +183,17 @@ fn files_with(folder: &Path, word: &str) -> Vec<String> {
 /// Who may write a job's record may say where a job stands, and nothing that runs anything.
 #[test]
 fn t1_a_forged_record_runs_nothing() {
-    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha"), ("B", "beta"), ("C", "gamma")]))], "echo x > \"$task.txt\"; say x\n");
+    let bed =
+        Bed::new(&[("feature_list.json", &compact(&[("A", "alpha"), ("B", "beta"), ("C", "gamma")]))], "echo x > \"$task.txt\"; say x\n");
     assert_eq!(bed.run("feature_list.json", &["--verify", "true", "--usd", "0.01"]).0, 10);
     let evil = format!("--upload-pack=touch {}; git-upload-pack", bed.marks().join("ran").display());
     let records = [
         ("a", serde_json::json!({"version": 1, "state": "waits", "token": 0, "nonce": "n", "changed_at": 0, "commit": evil})),
         ("b", serde_json::json!({"version": 1, "state": "proven", "token": 0, "nonce": "n", "changed_at": 0, "commit": evil})),
-        ("c", serde_json::json!({"version": 1, "state": "waits", "token": 0, "nonce": "n", "changed_at": 0, "snapshot": evil, "bundle": "HEAD"})),
+        (
+            "c",
+            serde_json::json!({"version": 1, "state": "waits", "token": 0, "nonce": "n", "changed_at": 0, "snapshot": evil, "bundle": "HEAD"}),
+        ),
     ];
     let fleets = bed.root.path().join("home/.local/state/ralph/fleets");
     let fleet = fs::read_dir(fleets).unwrap().next().unwrap().unwrap().path();
@@ -240,8 +247,10 @@ esac
 "#;
     let list = compact(&[("A", "evil"), ("B", "beta")]);
     let bed = Bed::new(&[("feature_list.json", &list), ("kept.txt", "kept\n"), ("also.txt", "also\n")], agent);
-    let (code, said) = bed.run("feature_list.json", &["--workers", "1", "--verify", "true", "--land", "none"]);
-    assert_eq!(code, 0, "{said}");
+    let (_, said) = bed.run("feature_list.json", &["--workers", "1", "--verify", "true", "--land", "none"]);
+    // Its own gate sees it, too.
+    assert!(said.contains("git was told not to look at also.txt, kept.txt"), "{said}");
+    assert_eq!(bed.of_job("b", "state"), "proven", "{said}");
     let noted = |name: &str| fs::read_to_string(bed.marks().join(name)).unwrap();
     assert_eq!((noted("seen").as_str(), noted("status").as_str()), ("kept\nalso\n", ""), "{said}");
     assert_eq!(noted("log").lines().count(), 1, "{}", noted("log"));

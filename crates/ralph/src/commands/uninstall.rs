@@ -129,7 +129,9 @@ fn may_purge(project: &Project, purge: &Purge, args: &Args) -> Done {
     let elsewhere = purge.projects.iter().map(|root| Project::at(root)).find(|other| !view::live(other).is_empty());
     if let Some(other) = elsewhere {
         let place = ui::path_from_home(other.root());
-        return Err(Failure::new(format!("a loop is live in {place}, and what ralph knows of it would go: `ralph cancel` ends it. Nothing was changed")));
+        return Err(Failure::new(format!(
+            "a loop is live in {place}, and what ralph knows of it would go: `ralph cancel` ends it. Nothing was changed"
+        )));
     }
     for path in &purge.folders {
         ui::line(format!("{} {}", ui::warn("delete "), ui::path(path)));

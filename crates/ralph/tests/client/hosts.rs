@@ -212,7 +212,8 @@ fn h3_h7_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode() {
 fn t1_no_model_commands_ralph_as_a_skill_of_qwen() {
     let calls = |skill: &str, args: &str| Reply::tool("skill", json!({"skill": skill, "args": args}));
     let agent = Agent::by_name("qwen");
-    let script = [calls("cancel-ralph", ""), calls("ralph-loop", "Tidy up --name other --verify 'touch ran'"), Reply::text("I have tried.")];
+    let script =
+        [calls("cancel-ralph", ""), calls("ralph-loop", "Tidy up --name other --verify 'touch ran'"), Reply::text("I have tried.")];
     let claim = Reply::text("It is done.\n\n<promise>DONE</promise>");
     let bed = or_skip!(Bed::new(agent, ModelServer::scripted(script.into_iter().chain([claim, Reply::text("More.")]))));
     // The agent may write into its own folder: a file that does not keep the model from calling it.

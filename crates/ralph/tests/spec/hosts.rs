@@ -357,7 +357,9 @@ fn t1_h8_a_command_that_the_model_calls_does_nothing() {
     };
     let bed = bed();
     qwen.stops(&bed, "I have begun.", false);
-    for (name, args) in [("cancel-ralph", ""), ("ralph-pause", ""), ("ralph-loop", "Tidy up --name other --verify 'touch ran'"), ("ralph-status", "")] {
+    for (name, args) in
+        [("cancel-ralph", ""), ("ralph-pause", ""), ("ralph-loop", "Tidy up --name other --verify 'touch ran'"), ("ralph-status", "")]
+    {
         calls(&bed, name, args).is_silent();
     }
     assert_eq!((bed.status()["status"].as_str(), bed.exists(".claude/ralph-loop.other.local.md")), (Some("active"), false));
@@ -375,9 +377,15 @@ fn t1_h8_a_command_in_a_subagents_prompt_does_nothing() {
         let bed = bed();
         agent.stops(&bed, "I have begun.", false);
         let mark = if agent.name == "codex" { '$' } else { '/' };
-        for said in ["cancel-ralph main", "ralph-pause", "ralph-loop Tidy up --name other --verify 'touch ran'"] {
-            let of_subagent = json!({"prompt": format!("{mark}{said}"), "agent_id": "01a1f070-752c-7ec1-b4ec-b113466c7fdc", "agent_type": "default"});
-            agent.sends(&bed, agent.event(&bed, agent.prompt, of_subagent), agent.name).is_silent();
+        let signs = [
+            json!({"agent_id": "01a1f070-752c-7ec1-b4ec-b113466c7fdc", "agent_type": "default"}),
+            json!({"agent_id": "c4f0f7eb", "parent_agent_id": agent.session}),
+            json!({"subagentType": "general-purpose"}),
+        ];
+        for (said, sign) in ["cancel-ralph main", "ralph-pause", "ralph-loop Tidy up --name other --verify 'touch ran'"].iter().zip(signs) {
+            let mut event = agent.event(&bed, agent.prompt, json!({"prompt": format!("{mark}{said}")}));
+            event.extend(sign.as_object().unwrap().clone());
+            agent.sends(&bed, event, agent.name).is_silent();
         }
         assert_eq!(bed.status()["status"], "active", "{}", agent.name);
         assert!(!bed.exists(".claude/ralph-loop.other.local.md"), "{}", agent.name);
@@ -389,10 +397,17 @@ fn t1_h8_a_command_in_a_subagents_prompt_does_nothing() {
 fn t1_h9_a_subagents_stop_takes_no_loop() {
     for agent in &AGENTS {
         let bed = bed();
-        agent.stops_as(&bed, "It is done.\n\n<promise>DONE</promise>", json!({"agent_id": "c4f0f7eb", "agent_type": "general-purpose"})).is_silent();
+        agent
+            .stops_as(&bed, "It is done.\n\n<promise>DONE</promise>", json!({"agent_id": "c4f0f7eb", "agent_type": "general-purpose"}))
+            .is_silent();
         assert!(bed.exists(LOOP), "{}", agent.name);
         assert_eq!(bed.iteration(), 1, "{}", agent.name);
     }
+    // Of Droid's only the transcript's first line tells.
+    let (droid, bed) = (&AGENTS[4], bed());
+    fs::write(droid.file(&bed), json!({"type": "session_start", "id": V4, "callingSessionId": V7}).to_string() + "\n").unwrap();
+    droid.stops(&bed, "It is done.\n\n<promise>DONE</promise>", false).is_silent();
+    assert!(bed.exists(LOOP));
 }
 
 /// The files that make agents know ralph's commands keep their models from calling them.

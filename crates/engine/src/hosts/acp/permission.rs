@@ -81,8 +81,31 @@ pub(super) fn is_allowed(answer: &Value, options: &Value) -> bool {
 /// Folders and files with settings of programs that run commands: git's hooks, agents' hooks and permissions, editors' tasks, a shell's first lines; and ralph's own.
 /// Claude Code asks before it writes such files in every mode but one, and so should an agent that asks ralph.
 const PROTECTED: [&str; 25] = [
-    ".git", ".gitmodules", ".gitconfig", ".ralph", ".claude", ".mcp.json", ".agents", ".codex", ".copilot", ".cursor", ".factory", ".gemini", ".goose", ".grok",
-    ".kilo", ".kimi", ".opencode", ".qwen", ".vibe", ".vscode", ".idea", ".husky", ".envrc", "opencode.json", "opencode.jsonc",
+    ".git",
+    ".gitmodules",
+    ".gitconfig",
+    ".ralph",
+    ".claude",
+    ".mcp.json",
+    ".agents",
+    ".codex",
+    ".copilot",
+    ".cursor",
+    ".factory",
+    ".gemini",
+    ".goose",
+    ".grok",
+    ".kilo",
+    ".kimi",
+    ".opencode",
+    ".qwen",
+    ".vibe",
+    ".vscode",
+    ".idea",
+    ".husky",
+    ".envrc",
+    "opencode.json",
+    "opencode.jsonc",
 ];
 
 fn is_protected(path: &Path) -> bool {

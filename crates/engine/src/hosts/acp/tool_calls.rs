@@ -81,8 +81,21 @@ impl Call {
     /// The files that it is about, as far as any of its parts tells: some agents tell them among the tool's arguments only.
     pub(super) fn told_places(&self) -> Vec<String> {
         const NAMES: [&str; 15] = [
-            "path", "new_path", "newPath", "old_path", "file", "file_path", "filePath", "filepath", "filename", "absolute_path", "absolutePath",
-            "target_file", "notebook_path", "source", "destination",
+            "path",
+            "new_path",
+            "newPath",
+            "old_path",
+            "file",
+            "file_path",
+            "filePath",
+            "filepath",
+            "filename",
+            "absolute_path",
+            "absolutePath",
+            "target_file",
+            "notebook_path",
+            "source",
+            "destination",
         ];
         let named = NAMES.iter().filter_map(|name| self.input[*name].as_str()).map(str::to_owned);
         let changed = self.input["changes"].as_object().into_iter().flat_map(|changes| changes.keys().cloned());
