@@ -179,7 +179,10 @@ impl Lander<'_> {
         if hub.git.is_ancestor(&target, &base)? {
             return Ok(Some(base));
         }
-        let tree = match merge::merge(&hub.git, &target, &base, &self.fleet.settings)? {
+        // The person may commit what they like.
+        let mut settings = self.fleet.settings.clone();
+        settings.slots.copy.clear();
+        let tree = match merge::merge(&hub.git, &target, &base, &settings)? {
             Merged::Tree { tree, locks } if locks.is_empty() => tree,
             Merged::Tree { locks: files, .. } | Merged::Conflicts(files) => {
                 return Err(Problem::new(format!(
