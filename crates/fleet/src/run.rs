@@ -260,7 +260,7 @@ fn end_of(fleet: &Fleet, board: &Board) -> Option<End> {
     for (_, card) in board.cards() {
         let this = match card.job.state {
             State::Landed | State::Cancelled => continue,
-            _ if card.sealed.is_some() => End::NeedsPerson,
+            _ if card.left_alone().is_some() => End::NeedsPerson,
             // A person has said what becomes of it, and a worker will see that.
             _ if card.job.wished(&card.want, 0).is_some() => return None,
             State::NeedsPerson => End::NeedsPerson,
