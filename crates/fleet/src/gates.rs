@@ -6,7 +6,7 @@ use ralph_core::{
 };
 use ralph_engine::{
     gates::declared,
-    ops::command_sources::of_agent,
+    ops::command_sources::Named,
     store::{project::Project, trust},
 };
 use toml::{Table, Value};
@@ -28,10 +28,10 @@ pub struct OfProject {
 }
 
 pub fn of_project(project: &Project) -> Result<OfProject> {
-    let Some(read) = declared::file_of_runs(project) else {
+    let Some(read) = declared::config_of_runs(project) else {
         return Ok(OfProject { gates: String::new(), left_out: Vec::new(), slots: Slots::default() });
     };
-    let (settings, trust, bytes) = read.map_err(|finding| Problem::new(format!("{}: {}", config::FILE, finding.detail)))?;
+    let (settings, trust) = read.map_err(|finding| Problem::new(format!("{}: {}", config::FILE, finding.detail)))?;
     // What it says is passed on as settings that need no trust any more. Variables and a permission mode decide what is run as much as a command does.
     let (run, fleet) = (&settings.run, &settings.fleet);
     let of_sessions = run.permission_mode.is_some() || !run.prices.is_empty();
@@ -39,7 +39,12 @@ pub fn of_project(project: &Project) -> Result<OfProject> {
     if (settings.gates.iter().any(Gate::acts) || of_sessions || of_slots) && !trust.is_trusted() {
         return Err(Problem::new(format!("{} is not trusted: look at it, then `ralph trust`", config::FILE)));
     }
-    let mut table: Table = String::from_utf8_lossy(&bytes).parse().map_err(Problem::when(config::FILE))?;
+    let text = std::fs::read_to_string(project.root().join(config::FILE)).map_err(Problem::when(config::FILE))?;
+    // What was looked at is what is passed on.
+    if config::parse(text.as_bytes()).ok().as_ref() != Some(&settings) {
+        return Err(Problem::new(format!("{} was changed just now: try again", config::FILE)));
+    }
+    let mut table: Table = text.parse().map_err(Problem::when(config::FILE))?;
     let mut left_out = Vec::new();
     if let Some(Value::Array(gates)) = table.get_mut("gate") {
         gates.retain(|gate| {
@@ -60,7 +65,7 @@ pub fn of_project(project: &Project) -> Result<OfProject> {
 pub fn refuse_untrusted(project: &Project, list: &str, items: &[Spec], named: &[String]) -> Result<()> {
     let commands = items.iter().flat_map(|item| &item.verify).cloned().map(Run::Shell);
     let is_named = |agent: &&String| named.contains(agent);
-    let agents = items.iter().filter_map(|item| item.agent.as_ref()).filter(|agent| !is_named(agent)).map(|agent| of_agent(agent));
+    let agents = items.iter().filter_map(|item| item.agent.as_ref()).filter(|agent| !is_named(agent)).map(|agent| Named::of_agent(agent));
     if trust::of_commands(project, list, &commands.chain(agents).collect::<Vec<_>>()).is_trusted() {
         return Ok(());
     }

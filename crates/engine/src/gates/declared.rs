@@ -91,14 +91,9 @@ pub fn config(project: &Project) -> Read<(Config, Trust)> {
 
 /// The same for what a run does: who is told, and what its sessions may do, counts from a trusted file only, whatever else is in it.
 pub fn config_of_runs(project: &Project) -> Read<(Config, Trust)> {
-    Some(file_of_runs(project)?.map(|(config, trust, _)| (config, trust)))
-}
-
-/// The same, with the bytes that this trust is about, for who passes them on.
-pub fn file_of_runs(project: &Project) -> Read<(Config, Trust, Vec<u8>)> {
     Some(read_config(project)?.map(|(config, bytes)| {
         let trust = trust_of(project, &bytes);
-        (config, trust, bytes)
+        (config, trust)
     }))
 }
 

@@ -64,6 +64,11 @@ impl Named {
         Named { name: name.to_owned(), command: Command { run, ..Command::shell("") }, purpose }
     }
 
+    /// What a fleet runs for an item that asks for an agent: some of them run commands without a question, whatever they are told.
+    pub fn of_agent(name: &str) -> Run {
+        argv(&["ralph", "run", "--agent", name])
+    }
+
     /// The permission mode that `ralph run` passes on, which is listed among the commands and is none.
     pub fn permission_mode(&self) -> Option<&str> {
         match &self.command.run {
@@ -137,6 +142,14 @@ impl Source {
         Source { origin, commands, trust, role, of_loops: false, of_subagents: false, basis: Basis::Commands(key.to_owned()) }
     }
 
+    /// A list of work for a fleet, which no file of the project has to name: with the agents that its items ask for, too.
+    pub fn of_list(project: &Project, path: &str) -> Result<Self, Broken> {
+        let items = items(project, path)?;
+        let agents =
+            items.iter().filter_map(|item| Some(Named::new(&item.id, Named::of_agent(item.agent.as_deref()?), Purpose::Runs))).collect();
+        Ok(of_items(project, path, items, agents))
+    }
+
     /// Whether any change of the file asks again, or only one of its commands.
     pub fn is_trusted_whole(&self) -> bool {
         matches!(self.basis, Basis::Content(_))
@@ -171,18 +184,6 @@ pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
     sources.extend(of_loops(project));
     note_use(project, &mut sources);
     (sources, broken)
-}
-
-/// A list of work for a fleet, which no file of the project has to name: with the agents that its items ask for, too.
-pub fn of_list(project: &Project, path: &str) -> Result<Source, Broken> {
-    let items = items(project, path)?;
-    let agents = items.iter().filter_map(|item| Some(Named::new(&item.id, of_agent(item.agent.as_deref()?), Purpose::Runs))).collect();
-    Ok(of_items(project, path, items, agents))
-}
-
-/// What a fleet runs for an item that asks for an agent: some of them run commands without a question, whatever they are told.
-pub fn of_agent(name: &str) -> Run {
-    argv(&["ralph", "run", "--agent", name])
 }
 
 /// Notes which of them loops and subagents have to pass now.

@@ -66,7 +66,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let (mut sources, mut broken) = command_sources::all(project);
     for path in &args.lists {
         let path = within(project, path)?;
-        match command_sources::of_list(project, &path) {
+        match Source::of_list(project, &path) {
             Ok(source) if source.commands.is_empty() => {}
             Ok(source) => {
                 sources.retain(|known| known.origin != path);
