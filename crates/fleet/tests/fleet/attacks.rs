@@ -82,7 +82,7 @@ printf 'dependencies = [\n "%s",\n]\n\n[[package]]\nname = "%s"\nversion = "0.1.
 while [ ! -e "$MARKS/$task-may" ]; do touch "$MARKS/$task"; [ -e "$MARKS/alpha" ] && [ -e "$MARKS/beta" ] && touch "$MARKS/$task-may"; sleep 0.05; done
 say "$task"
 "#;
-    let toml = "[package]\nname = \"top\"\nversion = \"0.1.0\"\nedition = \"2024\"\nrust-version = \"1.85\"\n[dependencies]\n";
+    let toml = "[package]\nname = \"top\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[dependencies]\n";
     let list = compact(&[("A", "alpha"), ("B", "beta")]);
     let files = [
         ("feature_list.json", list.as_str()),
