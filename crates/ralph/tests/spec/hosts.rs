@@ -131,11 +131,11 @@ impl Agent {
 
     /// The agent stops, and said so before.
     fn stops(&self, bed: &Bed, said: &str, active: bool) -> Answer {
-        self.stops_as(bed, said, json!({(if self.name == "grok" { "stopHookActive" } else { "stop_hook_active" }): active}))
+        self.stops_as(bed, said, &json!({(if self.name == "grok" { "stopHookActive" } else { "stop_hook_active" }): active}))
     }
 
     /// The same, with more in the event.
-    fn stops_as(&self, bed: &Bed, said: &str, with: Value) -> Answer {
+    fn stops_as(&self, bed: &Bed, said: &str, with: &Value) -> Answer {
         if let Some(lines) = self.transcript {
             let prompt = match self.name {
                 "gemini" => json!({"type": "user", "content": [{"text": "go on"}]}),
@@ -398,7 +398,7 @@ fn t1_h9_a_subagents_stop_takes_no_loop() {
     for agent in &AGENTS {
         let bed = bed();
         agent
-            .stops_as(&bed, "It is done.\n\n<promise>DONE</promise>", json!({"agent_id": "c4f0f7eb", "agent_type": "general-purpose"}))
+            .stops_as(&bed, "It is done.\n\n<promise>DONE</promise>", &json!({"agent_id": "c4f0f7eb", "agent_type": "general-purpose"}))
             .is_silent();
         assert!(bed.exists(LOOP), "{}", agent.name);
         assert_eq!(bed.iteration(), 1, "{}", agent.name);
