@@ -446,6 +446,24 @@ fn u9_a_purge_right_after_init_succeeds() {
     assert!(bed.ralph_ok(&["uninstall", "--purge", "--yes"]).contains("\nDeleted.\n"));
 }
 
+/// What fleets proved and did not land is nowhere else, and a loop that is live elsewhere is decided by what ralph knows of it.
+#[test]
+fn t7_u9_a_purge_keeps_what_fleets_have_and_other_projects_live_loops() {
+    let bed = Bed::in_git();
+    bed.ralph_ok(&["init"]);
+    let other = bed.home().join("other");
+    fs::create_dir(&other).unwrap();
+    let other = other.to_str().unwrap();
+    bed.ralph_ok(&["-C", other, "start", "Go", "--promise", "DONE"]);
+    fails(&bed.ralph(&["uninstall", "--purge", "--yes"]), 1, "a loop is live in ");
+    bed.ralph_ok(&["-C", other, "cancel"]);
+    let hub = bed.home().join(".local/state/ralph/fleets/list-1/hub.git");
+    fs::create_dir_all(&hub).unwrap();
+    let said = bed.ralph_ok(&["uninstall", "--purge", "--yes"]);
+    assert!(said.contains("\nDeleted.\n") && said.contains("fleets/list-1 (work of a fleet"), "{said}");
+    assert!(hub.is_dir() && !bed.home().join(".local/state/ralph/projects").exists());
+}
+
 #[test]
 fn u9_uninstall_asks_in_a_terminal_and_is_short() {
     let bed = Bed::new();
