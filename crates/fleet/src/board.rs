@@ -59,7 +59,10 @@ impl Board {
             }
             return;
         }
-        let Some((kind, id)) = key.split_once('.').filter(|(kind, _)| [SPEC, WANT, JOB].contains(kind)) else { return };
+        // An id becomes a part of paths and refs. Ralph makes no other ones.
+        let is_id = |id: &str| (1..=100).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        let is_job = |(kind, id): &(&str, &str)| [SPEC, WANT, JOB].contains(kind) && is_id(id);
+        let Some((kind, id)) = key.split_once('.').filter(is_job) else { return };
         if kind != SPEC && !self.cards.contains_key(id) {
             self.loose.insert(key.to_owned(), entry);
             return;
@@ -141,7 +144,7 @@ impl Card {
             _ if entry.revision < self.revision => return,
             _ => {
                 self.revision = entry.revision;
-                (JOB, adopt(entry, &mut self.job))
+                (JOB, adopt(entry, &mut self.job).or_else(|| self.job.misnames().map(str::to_owned)))
             }
         };
         match problem {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use ralph_core::text::time::Millis;
-use ralph_engine::sys::{clock, random, signals};
+use ralph_engine::sys::{clock, random, secrets, signals};
 use serde_json::json;
 
 use crate::{
@@ -105,7 +105,10 @@ impl Fleet {
             Outcome::Landed { .. } => "landed",
             Outcome::SentBack { .. } => "sent-back",
         };
-        let job = held.job.ended(outcome, clock::now());
+        let mut job = held.job.ended(outcome, clock::now());
+        // What gates and agents said is in it.
+        job.why = secrets::mask(&job.why);
+        job.back = job.back.as_deref().map(secrets::mask);
         let why = job.why.clone();
         let written = self.write(held, &job)?;
         self.note(&held.id, &held.job, if written { word } else { "lost" }, &why);
@@ -189,7 +192,7 @@ impl Fleet {
     pub fn note(&self, id: &str, job: &Job, event: &str, text: &str) {
         let line = json!({
             "at": clock::now(), "job": id, "event": event, "token": job.token, "worker": job.worker,
-            "iterations": job.iterations, "usd_micros": job.usd_micros, "text": text,
+            "iterations": job.iterations, "usd_micros": job.usd_micros, "text": secrets::mask(text),
         });
         let _ = self.store.append(LOG, &line.to_string());
     }

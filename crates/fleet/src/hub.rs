@@ -53,8 +53,16 @@ impl Hub {
         let lock = files::options().create(true).append(true).open(&path).map_err(Problem::when(path.display()))?;
         lock.lock().map_err(Problem::when(path.display()))?;
         let told = |problem: Problem| Problem::new(format!("the repository cannot be read: {problem}"));
-        self.git.run(&["fetch", "--quiet", "--prune", "--no-tags", &self.repository, "+refs/heads/*:refs/person/heads/*"]).map_err(told)?;
+        let mut args = vec!["fetch", "--quiet", "--prune", "--no-tags"];
+        args.extend(self.at_the_persons(0));
+        args.extend([&*self.repository, "+refs/heads/*:refs/person/heads/*"]);
+        self.git.run(&args).map_err(told)?;
         Ok(())
+    }
+
+    /// How git is started in the person's own repository. What a server does with a push is the server's.
+    fn at_the_persons(&self, which: usize) -> Option<&'static str> {
+        git::AT_THE_PERSONS.get(which).copied().filter(|_| !self.is_shared)
     }
 
     /// The tip of the person's branch.
@@ -132,7 +140,11 @@ impl Hub {
 
     /// Pushes a commit to a branch of the person's, without force. `false`: someone else pushed first.
     pub(crate) fn push(&self, commit: &str, branch: &str) -> Result<bool> {
-        let ran = self.git.ran(&["push", "--porcelain", "--no-verify", &self.repository, &format!("{commit}:refs/heads/{branch}")], b"")?;
+        let to = format!("{commit}:refs/heads/{branch}");
+        let mut args = vec!["push", "--porcelain", "--no-verify"];
+        args.extend(self.at_the_persons(1));
+        args.extend([&*self.repository, &to]);
+        let ran = self.git.ran(&args, b"")?;
         if ran.code == Some(0) {
             return Ok(true);
         }

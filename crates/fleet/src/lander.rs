@@ -14,7 +14,7 @@ use crate::{
     machine::Outcome,
     merge::{self, Merged},
     problem::{Problem, Result},
-    records::{Spec, State},
+    records::{Spec, State, Wish},
     settings::{self, Land},
     slot::Slot,
 };
@@ -120,6 +120,9 @@ impl Lander<'_> {
                 Merged::ForAPerson(why) => return Ok(Outcome::NeedsPerson { why }),
             };
             let tree = self.with_mark(&target, &tree, &card.spec)?;
+            if let Some(why) = self.not_updated(&tree, &updates)? {
+                return Ok(Outcome::SentBack { why });
+            }
             let tree = if updates.is_empty() { tree } else { self.with_updated_locks(&target, &tree, &updates)? };
             let commit = self.commit(&target, &work, &tree, held, &card.spec)?;
             match self.try_out(&commit, &card.spec)? {
@@ -135,6 +138,12 @@ impl Lander<'_> {
             }
             if !crate::change::is_mine(&*self.fleet.store, &held.id, &held.claim)? {
                 return Err(Problem::new("another lander has it"));
+            }
+            // Gates take their time, and a person may have decided otherwise meanwhile.
+            match self.fleet.want(Some(&held.id))?.wish {
+                Wish::Run => {}
+                Wish::Cancel => return Ok(Outcome::Cancelled),
+                Wish::Pause => return Ok(Outcome::GivenBack { why: "a person paused it".to_owned() }),
             }
             if self.fleet.hub.push(&commit, &self.fleet.settings.target)? {
                 return Ok(Outcome::Landed { commit });
@@ -170,7 +179,10 @@ impl Lander<'_> {
         if hub.git.is_ancestor(&target, &base)? {
             return Ok(Some(base));
         }
-        let tree = match merge::merge(&hub.git, &target, &base, &self.fleet.settings)? {
+        // The person may commit what they like.
+        let mut settings = self.fleet.settings.clone();
+        settings.slots.copy.clear();
+        let tree = match merge::merge(&hub.git, &target, &base, &settings)? {
             Merged::Tree { tree, locks } if locks.is_empty() => tree,
             Merged::Tree { locks: files, .. } | Merged::Conflicts(files) => {
                 return Err(Problem::new(format!(
@@ -194,7 +206,7 @@ impl Lander<'_> {
     fn with_mark(&self, target: &str, tree: &str, spec: &Spec) -> Result<String> {
         let (git, Some(path)) = (&self.fleet.hub.git, &self.fleet.settings.list) else { return Ok(tree.to_owned()) };
         let Some(bytes) = git.file(target, path)? else { return Ok(tree.to_owned()) };
-        git.with_file(tree, path, &marked(&bytes, spec)?)
+        git.with_file(tree, target, path, &marked(&bytes, spec)?)
     }
 
     /// A list that git does not know is marked where it is, under its lock.
@@ -210,20 +222,33 @@ impl Lander<'_> {
         files::write_whole(&path, &marked(&bytes, spec)?).map_err(Problem::when(path.display()))
     }
 
+    /// Why a conflict in a lock file is for an agent after all: its tool would obey settings that a branch brought.
+    fn not_updated(&self, tree: &str, locks: &[String]) -> Result<Option<String>> {
+        for lock in locks {
+            let foreign = merge::foreign_settings(&self.fleet.hub.git, &self.fleet.hub.base_tip()?, tree, lock)?;
+            if let Some(foreign) = foreign {
+                return Ok(Some(format!(
+                    "it conflicts with what landed meanwhile, in {lock}; {foreign} has changed, so it is not made anew here"
+                )));
+            }
+        }
+        Ok(None)
+    }
+
     /// Lock files that conflict: the target's version, brought up to date by its own tool.
     fn with_updated_locks(&self, target: &str, tree: &str, locks: &[String]) -> Result<String> {
         let git = &self.fleet.hub.git;
         let mut tree = tree.to_owned();
         for lock in locks {
             let bytes = git.file(target, lock)?.unwrap_or_default();
-            tree = git.with_file(&tree, lock, &bytes)?;
+            tree = git.with_file(&tree, target, lock, &bytes)?;
         }
         let commit = git.word(&["commit-tree", &tree, "-p", target, "-m", "Lock files"])?;
         self.slot.check_out(&self.fleet.hub, &commit, "ralph/lander")?;
         for lock in locks {
             merge::update_lock(&self.slot.folder, lock, self.slot.vars())?;
             let bytes = fs::read(self.slot.folder.join(lock)).map_err(Problem::when(lock))?;
-            tree = git.with_file(&tree, lock, &bytes)?;
+            tree = git.with_file(&tree, target, lock, &bytes)?;
         }
         Ok(tree)
     }

@@ -98,6 +98,13 @@ impl Job {
         }
     }
 
+    /// What it names that is no object of git's: who may write where a job stands may not have git do something else.
+    pub(crate) fn misnames(&self) -> Option<&'static str> {
+        let snapshot = self.rest.get("snapshot").map(|value| value.as_str().unwrap_or_default());
+        let named = [self.commit.as_deref(), self.bundle.as_deref(), snapshot];
+        named.into_iter().flatten().any(|name| !is_object(name)).then_some("names something else than a commit")
+    }
+
     /// Whether a lander may take it.
     pub fn can_land(&self, want: &Want, needs_review: bool, is_gone: impl FnOnce() -> bool) -> bool {
         let reviewed = || want.review.as_ref().is_some_and(|review| review.back.is_none() && Some(&review.commit) == self.commit.as_ref());
@@ -189,6 +196,11 @@ impl Job {
         // A person's word is no failure of the agent's.
         Some(Job { state: State::Waits, why: back.clone(), back: Some(back), changed_at: now, ..self.clone() })
     }
+}
+
+/// Whether it is the name of an object, and nothing that git could take for an option, a range or a path.
+fn is_object(name: &str) -> bool {
+    matches!(name.len(), 40 | 64) && name.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// The key of a reservation.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ralph_engine::sys::secrets;
+
 use crate::store;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +21,8 @@ pub type Result<T> = std::result::Result<T, Problem>;
 
 impl Problem {
     pub fn new(told: impl Into<String>) -> Self {
-        Problem(told.into(), Kind::Lasting)
+        // A program's last words may be in it, and it is shown and written down.
+        Problem(secrets::mask(&told.into()), Kind::Lasting)
     }
 
     /// Whether waiting may help.

@@ -157,7 +157,9 @@ fn begin(place: Place, settings: Settings, request: &Request, name: &str, left_o
         Some(list) => {
             let path = settings.repository.join(list);
             let bytes = files::read(&path, ralph_core::gate::list::MAX_BYTES).map_err(Problem::when(format!("{list} cannot be read")))?;
-            tasks::of_list(&bytes).map_err(|problem| Problem::new(format!("{list}: {problem}")))?
+            let specs = tasks::of_list(&bytes).map_err(|problem| Problem::new(format!("{list}: {problem}")))?;
+            gates::refuse_untrusted(&Project::at(&settings.repository), list, &specs, &settings.run)?;
+            specs
         }
         None => Vec::new(),
     };
@@ -259,6 +261,8 @@ fn end_of(fleet: &Fleet, board: &Board) -> Option<End> {
         let this = match card.job.state {
             State::Landed | State::Cancelled => continue,
             _ if card.left_alone().is_some() => End::NeedsPerson,
+            // A person has said what becomes of it, and a worker will see that.
+            _ if card.job.wished(&card.want, 0).is_some() => return None,
             State::NeedsPerson => End::NeedsPerson,
             State::Proven if fleet.settings.land == Land::None => continue,
             State::Proven if fleet.settings.review && card.is_waiting_for_review() => End::NeedsPerson,

@@ -86,6 +86,14 @@ pub struct Slots {
     pub union: Vec<String>,
 }
 
+impl Slots {
+    /// Whether a path is copied from the person's folder, or in a folder that is.
+    pub(crate) fn copies(&self, path: &str) -> bool {
+        let is_in = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        self.copy.iter().any(|copied| is_in(copied.trim_end_matches('/')))
+    }
+}
+
 /// Where the files of a fleet are: its records and its repository in the user's state folder, its slots in the cache.
 #[derive(Debug, Clone)]
 pub struct Place {

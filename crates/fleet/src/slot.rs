@@ -46,17 +46,30 @@ impl Slot {
 
     /// Git in this slot, once its git folder obeys us again.
     pub(crate) fn git(&self) -> Result<Git> {
-        if !git::seal(&self.folder, &self.identity)? {
-            let _ = fs::remove_dir_all(&self.folder);
-            let _ = fs::remove_file(&self.folder);
+        let kept_out = &self.settings.slots.copy;
+        if !git::seal(&self.folder, &self.identity, kept_out)? {
+            self.remove();
             git::init(&self.folder, false)?;
-            git::seal(&self.folder, &self.identity)?;
+            git::seal(&self.folder, &self.identity, kept_out)?;
         }
         Ok(Git::at(&self.folder).by(&self.identity))
     }
 
-    /// Puts a commit's files here, and nothing else but what is kept.
+    fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_file(&self.folder);
+    }
+
+    /// Puts a commit's files here, and nothing else but what is kept. A git folder that the last agent broke is made anew.
     pub(crate) fn check_out(&self, hub: &Hub, commit: &str, branch: &str) -> Result<()> {
+        if self.put_files(hub, commit, branch).is_err() {
+            self.remove();
+            self.put_files(hub, commit, branch)?;
+        }
+        self.copy_files()
+    }
+
+    fn put_files(&self, hub: &Hub, commit: &str, branch: &str) -> Result<()> {
         settings::make(&self.folder)?;
         settings::make(&self.temp)?;
         let git = self.git()?;
@@ -69,12 +82,16 @@ impl Slot {
             let _ = fs::remove_dir_all(self.folder.join(".git").join(left));
         }
         git.run(&["fetch", "--quiet", "--no-tags", from, commit])?;
+        // The index may say of a file that it is as it was. What the files are is seen anew.
+        let _ = fs::remove_file(self.folder.join(".git/index"));
+        git.run(&["read-tree", commit])?;
+        git.ran(&["update-index", "-q", "--refresh"], b"")?;
         git.run(&["checkout", "--quiet", "--force", "-B", branch, commit])?;
         Self::forget_other_work(&git, branch)?;
         let mut clean = vec!["clean", "-ffdxq"];
         clean.extend(self.settings.slots.keep.iter().flat_map(|keep| ["-e", keep.as_str()]));
         git.run(&clean)?;
-        self.copy_files()
+        Ok(())
     }
 
     /// Branches, stashes and snapshots of earlier jobs: this one must not find them.
@@ -94,12 +111,26 @@ impl Slot {
             if !from.exists() {
                 return Err(Problem::new(format!("[fleet] copy: there is no {}", from.display())));
             }
-            if let Some(parent) = to.parent() {
-                settings::make(parent)?;
-            }
-            copy(&from, &to).map_err(Problem::when(format!("{name} cannot be copied to a slot")))?;
+            self.clear(Path::new(name))
+                .and_then(|()| copy(&from, &to))
+                .map_err(Problem::when(format!("{name} cannot be copied to a slot")))?;
         }
         Ok(())
+    }
+
+    /// Makes room for a file in the slot: what a branch has there goes, and a link on the way to it, too, which would lead elsewhere.
+    fn clear(&self, name: &Path) -> std::io::Result<()> {
+        let mut at = self.folder.clone();
+        for part in name.components() {
+            at.push(part);
+            match fs::symlink_metadata(&at) {
+                Ok(meta) if meta.is_dir() && at.as_path() != self.folder.join(name) => {}
+                Ok(meta) if meta.is_dir() => fs::remove_dir_all(&at)?,
+                Ok(_) => fs::remove_file(&at)?,
+                Err(_) => break,
+            }
+        }
+        name.parent().map_or(Ok(()), |parent| fs::create_dir_all(self.folder.join(parent)))
     }
 
     /// Runs the line of `[fleet] setup`.
@@ -145,17 +176,16 @@ impl Slot {
         if merged.code == Some(0) {
             return Ok(Vec::new());
         }
-        let files = git.word(&["diff", "--name-only", "--diff-filter=U"])?;
+        let files = git.word(&["diff", "--name-only", "--diff-filter=U", "--ignore-submodules=all"])?;
         Ok(files.lines().map(str::to_owned).collect())
     }
 
     /// What is not committed here, beside the list and copied files; a loop's own files are ignored.
     pub fn uncommitted(&self) -> Result<Vec<String>> {
-        let said = self.git()?.run(&["status", "--porcelain", "--untracked-files=all"])?;
+        // A submodule has a git folder of its own, with settings of the agent's: git would obey them.
+        let said = self.git()?.run(&["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty"])?;
         let text = String::from_utf8_lossy(&said.stdout).into_owned();
-        let own = |path: &str| {
-            self.settings.list.as_deref() == Some(path) || self.settings.slots.copy.iter().any(|copied| path.starts_with(copied))
-        };
+        let own = |path: &str| self.settings.list.as_deref() == Some(path) || self.settings.slots.copies(path);
         Ok(text.lines().filter_map(|line| line.get(3..)).filter(|path| !own(path)).map(str::to_owned).collect())
     }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ralph_core::{money, text::time::Millis};
-use ralph_engine::sys::{clock, signals};
+use ralph_engine::sys::{clock, secrets, signals};
 
 use crate::{
     board::Board,
@@ -255,7 +255,7 @@ impl Worker<'_> {
             args,
             log: &folder.join("events.jsonl"),
             live: &|words| {
-                let _ = settings::write(&live, words.as_bytes());
+                let _ = settings::write(&live, secrets::mask(words).as_bytes());
             },
             cancelled: &|| {
                 if looked.get().elapsed() >= LOOK_EVERY {

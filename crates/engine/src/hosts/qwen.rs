@@ -76,7 +76,9 @@ pub(super) const HOST: Host = Host {
     command_mark: '/',
     typed: Typed::Everywhere,
     clear: Clear::Told,
-    reports_typed: true,
+    // `UserPromptExpansion` comes as well when its model calls a command as a skill, in every approval mode but the one that asks (measured with 0.24.4). A prompt
+    // comes with the command's text only where the command was entered.
+    reports_typed: false,
     cap: Some(Cap { honours: 7, variable: Some("QWEN_CODE_STOP_HOOK_BLOCK_CAP") }),
     registration: Some(Registration {
         folder: ".qwen",
@@ -84,7 +86,7 @@ pub(super) const HOST: Host = Host {
         file: "settings.json",
         form: Form::Settings,
         unit: Unit::MillisecondsFrom1000,
-        events: &["Stop", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd", "StopFailure"],
+        events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "StopFailure"],
         hasty_events: &[],
         commands: Some(("commands", CommandForm::Markdown("{{args}}"))),
         consent: None,
