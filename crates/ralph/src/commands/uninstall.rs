@@ -126,7 +126,7 @@ fn may_purge(project: &Project, purge: &Purge, args: &Args) -> Done {
     if let Some(live) = view::live(project).first() {
         return Err(Failure::new(format!("the loop {} is live: `ralph cancel` ends it. Nothing was changed", clean(&live.id))));
     }
-    let elsewhere = purge.projects.iter().map(|root| Project::at(root)).find(|other| !view::live(other).is_empty());
+    let elsewhere = purge.projects.iter().map(Project::at).find(|other| !view::live(other).is_empty());
     if let Some(other) = elsewhere {
         let place = ui::path_from_home(other.root());
         return Err(Failure::new(format!(
