@@ -72,42 +72,29 @@ fn t1_no_tool_runs_the_trees_own_code_to_make_a_lock_file() {
     assert!(bed.git(&["ls-tree", "--name-only", "ralph/feature-list"]).contains("own-beta.txt"), "{said}");
 }
 
-/// Cargo makes a lock file without a look at the tree's own settings, which could name a compiler of the branch's.
-#[test]
-fn t1_cargo_makes_a_lock_file_without_the_branchs_settings() {
-    let cargo = |member: &str, dependency: &str| {
-        format!(
-            "[package]\nname = \"{member}\"\nversion = \"0.1.0\"\nedition = \"2024\"\nrust-version = \"1.85\"\n[dependencies]\n{dependency}"
-        )
-    };
-    let lock = |text: &str| format!("version = 4\n\n[[package]]\nname = \"top\"\nversion = \"0.1.0\"\n{text}");
-    let evil = "#!/bin/sh\ntouch \"$MARKS/ran\"\nexec rustc \"$@\"\n";
+/// Two members of a workspace, and what landed of them in the end: the log, and the lock file.
+fn with_two_locks(first: &str) -> (Bed, String) {
     let agent = r#"
-mkdir -p .cargo tool "$task/src"; printf '[build]\nrustc = "tool/rustc"\n[resolver]\nincompatible-rust-versions = "fallback"\n' > .cargo/config.toml
-cp evil.sh tool/rustc; chmod +x tool/rustc
-printf '[package]\nname = "%s"\nversion = "0.1.0"\nedition = "2024"\n' "$task" > "$task/Cargo.toml"; echo > "$task/src/lib.rs"
+case "$prompt" in *"came back"*) sleep 600;; esac
+mkdir -p "$task/src"; printf '[package]\nname = "%s"\nversion = "0.1.0"\nedition = "2024"\n' "$task" > "$task/Cargo.toml"; echo > "$task/src/lib.rs"
 printf '%s = { path = "%s" }\n' "$task" "$task" >> Cargo.toml
-cat >> Cargo.lock <<END
-dependencies = [
- "$task",
-]
-
-[[package]]
-name = "$task"
-version = "0.1.0"
-END
+printf 'dependencies = [\n "%s",\n]\n\n[[package]]\nname = "%s"\nversion = "0.1.0"\n' "$task" "$task" >> Cargo.lock
+while [ ! -e "$MARKS/$task-may" ]; do touch "$MARKS/$task"; [ -e "$MARKS/alpha" ] && [ -e "$MARKS/beta" ] && touch "$MARKS/$task-may"; sleep 0.05; done
 say "$task"
 "#;
-    let agent = format!("case \"$prompt\" in *\"came back\"*) sleep 600;; esac\n{agent}");
+    let toml = "[package]\nname = \"top\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[dependencies]\n";
     let list = compact(&[("A", "alpha"), ("B", "beta")]);
-    let files = [("feature_list.json", list.as_str()), ("Cargo.toml", &cargo("top", "")), ("Cargo.lock", &lock("")), ("evil.sh", evil)];
-    let bed = Bed::new(&files, &agent);
+    let files = [
+        ("feature_list.json", list.as_str()),
+        ("Cargo.toml", toml),
+        ("Cargo.lock", "version = 4\n\n[[package]]\nname = \"top\"\nversion = \"0.1.0\"\n"),
+        ("ralph.toml", "[fleet]\nunion = [\"Cargo.toml\"]\n"),
+    ];
+    let bed = Bed::new(&files, &format!("{first}{agent}"));
     fs::create_dir(bed.repo().join("src")).unwrap();
     bed.write("src/lib.rs", "");
-    bed.write("ralph.toml", "[fleet]\nunion = [\"Cargo.toml\"]\n");
     bed.git(&["add", "-A"]);
     bed.git(&["commit", "-qm", "More"]);
-    assert_eq!(bed.ralph(&["trust", "--yes"]).0, 0);
     let args = bed.run_args("feature_list.json", &["--workers", "2", "--verify", "true"]);
     let mut command = bed.command(&args.iter().map(String::as_str).collect::<Vec<_>>());
     for (name, below) in [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")] {
@@ -116,14 +103,30 @@ say "$task"
     }
     let log = fs::File::create(bed.root.path().join("run.log")).unwrap();
     let mut run = command.stderr(log.try_clone().unwrap()).stdout(log).spawn().unwrap();
-    bed.until("both", || {
-        bed.log().matches(" landed ").count() == 2 || bed.log().contains("sent-back") || bed.log().contains("needs-person")
-    });
+    bed.until("the second landing", || bed.log().matches(" landed ").count() == 2 || bed.log().contains(" sent-back "));
     let _ = std::process::Command::new("kill").arg(run.id().to_string()).status();
     let _ = run.wait();
+    let lock = bed.git(&["show", "ralph/feature-list:Cargo.lock"]);
+    (bed, lock)
+}
+
+/// A lock file of which both sides changed is made anew by its own tool.
+#[test]
+fn t1_a_lock_file_is_made_anew_by_its_own_tool() {
+    let (bed, lock) = with_two_locks("");
+    assert!(lock.contains("name = \"alpha\"") && lock.contains("name = \"beta\""), "{lock}\n{}", bed.log());
+}
+
+/// The tool's settings could name a compiler of the branch's: then an agent settles the conflict.
+#[test]
+fn t1_no_tool_makes_a_lock_file_by_the_branchs_settings() {
+    let evil = r#"
+mkdir -p .cargo tool; printf '#!/bin/sh\ntouch "$MARKS/ran"\nexec rustc "$@"\n' > tool/rustc; chmod +x tool/rustc
+printf '[build]\nrustc = "tool/rustc"\n[resolver]\nincompatible-rust-versions = "fallback"\n' > .cargo/config.toml
+"#;
+    let (bed, _) = with_two_locks(evil);
     assert!(!bed.marks().join("ran").exists(), "{}", bed.log());
-    let made = bed.git(&["show", "ralph/feature-list:Cargo.lock"]);
-    assert!(made.contains("name = \"alpha\"") && made.contains("name = \"beta\""), "{made}\n{}", bed.log());
+    assert!(bed.log().contains("in Cargo.lock; .cargo/config.toml has changed"), "{}", bed.log());
 }
 
 /// A secret that is copied to a slot goes into no commit, and through no link of a branch's to a file elsewhere.

@@ -417,7 +417,7 @@ fn t1_h8_no_command_file_of_ralphs_may_be_called_by_a_model() {
     for (agent, folder) in [("qwen", ".qwen"), ("droid", ".factory"), ("grok", ".grok")] {
         fs::create_dir_all(bed.home().join(folder)).unwrap();
         let output = run(bed.command(RALPH).args(["init", "--agent", agent]), b"");
-        assert!(output.status.success(), "{output:?}");
+        assert!(output.success(), "{output:?}");
         let text = fs::read_to_string(bed.home().join(folder).join("commands/cancel-ralph.md")).unwrap();
         assert!(text.contains("\ndisable-model-invocation: true\n---\n"), "{agent}: {text}");
     }
