@@ -15,6 +15,7 @@ use crate::{
     merge::{self, Merged},
     problem::{Problem, Result},
     records::{Spec, State},
+    seat::{self, Seat},
     settings::{self, Land},
     slot::Slot,
 };
@@ -42,18 +43,37 @@ enum Verdict {
     Fails(String),
 }
 
-pub struct Lander<'f> {
-    pub fleet: &'f Fleet,
-    pub name: String,
-    pub slot: Slot,
-    pub board: Board,
+/// Lands until the fleet is over. One process of a machine lands for a fleet at a time; the next one takes over when it ends.
+pub fn work(fleet: &Fleet, name: String, is_over: &dyn Fn() -> bool) {
+    let mut told = false;
+    while !is_over() && !fleet.drains() {
+        let taken = seat::lock(fleet.place.root().join("lander.lock")).and_then(|lock| Ok(lock.zip(Some(Seat::of_lander()?))));
+        match taken {
+            Ok(Some((_lock, seat))) => {
+                let slot = Slot::take(&fleet.place, &fleet.settings, seat, "lander");
+                return Lander { fleet, name, slot, board: Board::default(), trouble: None }.work(is_over);
+            }
+            Ok(None) if !told => anstream::eprintln!("note: another process lands for this fleet already: this one only works"),
+            Ok(None) => {}
+            Err(problem) if !told => anstream::eprintln!("error: nothing lands: {problem}"),
+            Err(_) => {}
+        }
+        told = true;
+        thread::sleep(PATIENCE);
+    }
+}
+
+struct Lander<'f> {
+    fleet: &'f Fleet,
+    name: String,
+    slot: Slot,
+    board: Board,
     /// Why nothing lands now.
-    pub trouble: Option<String>,
+    trouble: Option<String>,
 }
 
 impl Lander<'_> {
-    /// Lands until the fleet is over.
-    pub fn work(&mut self, is_over: &dyn Fn() -> bool) {
+    fn work(&mut self, is_over: &dyn Fn() -> bool) {
         while !is_over() && !self.fleet.drains() {
             match self.step() {
                 Ok(true) => self.tell(None),

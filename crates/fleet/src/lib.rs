@@ -21,6 +21,7 @@ pub mod records;
 pub mod report;
 pub mod run;
 pub mod screen;
+pub mod seat;
 pub mod settings;
 pub mod slot;
 pub mod store;

@@ -22,9 +22,10 @@ use crate::{
     fleet::Fleet,
     gates,
     git::{Git, Identity},
-    lander::Lander,
+    lander,
     problem::{Problem, Result},
     records::{LEDGER, Ledger, State, VERSION},
+    seat::Seat,
     settings::{Land, Place, Settings, word},
     slot::Slot,
     store::{Store, nats},
@@ -218,14 +219,15 @@ pub fn work(fleet: &Fleet, crew: &Crew, look: &mut dyn FnMut(&Board)) -> Result<
     };
     let names: Vec<String> = (1..=crew.workers).map(|n| named(&format!("w{n}"))).collect::<Result<_>>()?;
     let of_lander = named("lander")?;
+    let seats = Seat::of_workers(crew.workers)?;
     thread::scope(|scope| {
-        for (name, n) in names.into_iter().zip(1..) {
-            let (slot, pools) = (Slot::new(&fleet.place, &fleet.settings, n, &n.to_string()), crew.pools.clone());
+        for (name, seat) in names.into_iter().zip(seats) {
+            let (folder, pools) = (seat.number.to_string(), crew.pools.clone());
+            let slot = Slot::take(&fleet.place, &fleet.settings, seat, &folder);
             scope.spawn(move || Worker { fleet, name, slot, pools, board: Board::default() }.work(&is_over));
         }
         if crew.lands {
-            let slot = Slot::new(&fleet.place, &fleet.settings, 0, "lander");
-            scope.spawn(move || Lander { fleet, name: of_lander, slot, board: Board::default(), trouble: None }.work(&is_over));
+            scope.spawn(move || lander::work(fleet, of_lander, &is_over));
         }
         let ended = watch(fleet, crew.lands, look);
         over.store(true, Ordering::Relaxed);

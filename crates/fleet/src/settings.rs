@@ -84,6 +84,8 @@ pub struct Slots {
     pub env: std::collections::BTreeMap<String, String>,
     /// Files of which both sides are kept when they conflict, such as a changelog.
     pub union: Vec<String>,
+    /// How many commands of gates run at a time on a machine; 0: any number.
+    pub gates_at_once: u64,
 }
 
 /// Where the files of a fleet are: its records and its repository in the user's state folder, its slots in the cache.

@@ -19,7 +19,7 @@ use crate::{
     gates,
     machine::{Brought, Outcome},
     problem::{Problem, Result},
-    records::{self, ACCOUNT, Account, Found, Job, Spec, VERSION, WANT, Want, Wish, key},
+    records::{self, ACCOUNT, Account, Found, Job, Spec, State, VERSION, WANT, Want, Wish, key},
     settings,
     slot::Slot,
 };
@@ -88,6 +88,7 @@ impl Worker<'_> {
         }
         let Some((id, card)) = found else { return Ok(false) };
         let Some(mut held) = self.fleet.claim(&self.name, &id, &card)? else { return Ok(true) };
+        self.slot.begin(format!("{}/{id}", self.fleet.place.id), card.job.state == State::Runs);
         let outcome = match self.job(&mut held, &card.spec) {
             Ok(outcome) => outcome,
             // What stands in the way here would stand there for the next worker, too.
