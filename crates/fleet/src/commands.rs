@@ -20,7 +20,8 @@ use crate::{
     report,
     run::{self, Crew, End, Queue, Ready, Request},
     screen::{self, Around},
-    settings::{Land, Place, Settings},
+    settings::{self, Land, Place, Settings},
+    signing::Signers,
     store::Store,
 };
 
@@ -55,7 +56,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum What {
     Run(Box<RunArgs>),
-    /// Work on the jobs of a queue, on this machine, until it is told to end: SIGTERM finishes the iteration and gives the job back
+    /// Work on the jobs of a queue, on this machine, until it is told to end: SIGTERM, Ctrl-C or `ralph fleet drain` finishes the iteration and gives the job back; a second signal ends it now
     Worker {
         /// Agents at once
         #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -63,6 +64,9 @@ enum What {
         /// Take jobs of this pool, too; may be given several times
         #[arg(long, value_name = "POOL")]
         pool: Vec<String>,
+        /// Run only what this public nkey signed (`NATS_NKEY` of the one who began the fleet or added the task); may be given several times
+        #[arg(long, value_name = "KEY")]
+        signer: Vec<String>,
     },
     /// Add a task in words
     Add {
@@ -82,6 +86,11 @@ enum What {
     /// Take a pause back
     Resume {
         job: Option<String>,
+    },
+    /// Have all workers, or this one, end after their iteration: their jobs are given back, and the programs exit with 0
+    Drain {
+        /// As `ralph fleet status --json` names it, or only the part behind its dash: all slots of one program
+        worker: Option<String>,
     },
     /// Cancel a job
     Cancel {
@@ -119,7 +128,7 @@ enum What {
 
 /// Work on a list, or on the tasks that were added
 ///
-/// Goes on where it was. Ctrl-C lets each agent finish its iteration; a second one ends them now. Exit code 0 if everything has landed, 12 if something needs a
+/// Goes on where it was. Ctrl-C or SIGTERM lets each agent finish its iteration; a second one ends them now. Exit code 0 if everything has landed, 12 if something needs a
 /// person, 10 if the money is spent.
 #[derive(clap::Args)]
 struct RunArgs {
@@ -155,6 +164,9 @@ struct RunArgs {
     /// With --queue: the repository that all machines fetch from and push to
     #[arg(long, value_name = "URL")]
     remote: Option<String>,
+    /// With --queue: run only what this public nkey signed, or your own; may be given several times
+    #[arg(long, value_name = "KEY")]
+    signer: Vec<String>,
     #[command(flatten)]
     sessions: Sessions,
 }
@@ -234,9 +246,12 @@ fn act(cli: Cli) -> Result<u8> {
     match cli.what {
         Some(What::Run(args)) => work(&around, *args, cli.fleet, queue),
         Some(What::Add { task }) => add(&around, &task.join(" "), cli.fleet, &queue),
-        Some(What::Worker { slots, pool }) => help_out(&around, usize::from(slots), pool, cli.fleet.as_deref(), &queue),
+        Some(What::Worker { slots, pool, signer }) => {
+            let signers = Signers::of(&settings::word(cli.fleet.as_deref().unwrap_or_default()), signer)?;
+            help_out(&around, usize::from(slots), pool, (cli.fleet.as_deref(), signers), &queue)
+        }
         what => {
-            let (place, settings, store) = open(&around, cli.fleet.as_deref(), &queue)?;
+            let (place, settings, store) = open(&around, cli.fleet.as_deref(), &queue, &Signers::default())?;
             let mut board = Board::default();
             board.refresh(&*store)?;
             command(what, &place, &settings, &store, &mut board)
@@ -245,13 +260,13 @@ fn act(cli: Cli) -> Result<u8> {
 }
 
 /// The fleet that is meant.
-fn open(around: &std::path::Path, name: Option<&str>, queue: &Queue) -> Result<(Place, Settings, Arc<dyn Store>)> {
+fn open(around: &std::path::Path, name: Option<&str>, queue: &Queue, signers: &Signers) -> Result<(Place, Settings, Arc<dyn Store>)> {
     let none = || Problem::new("there is no fleet in this repository: `ralph fleet run LIST` begins one");
     if *queue != Queue::Dir {
         let name = name.ok_or_else(|| Problem::new("with --queue say which fleet is meant: --fleet NAME"))?;
         let place = queue.place(around, name)?;
         let store = queue.open(&place, name)?;
-        let settings = Settings::read(&*store)?
+        let settings = Settings::read(&*store, signers)?
             .ok_or_else(|| Problem::new(format!("there is no fleet {name} on that server: `ralph fleet run LIST --queue …` begins one")))?;
         return Ok((place, settings, store));
     }
@@ -262,18 +277,24 @@ fn open(around: &std::path::Path, name: Option<&str>, queue: &Queue) -> Result<(
     };
     let place = place.ok_or_else(none)?;
     let store: Arc<dyn Store> = Arc::new(place.open()?);
-    let settings = Settings::read(&*store)?.ok_or_else(none)?;
+    let settings = Settings::read(&*store, signers)?.ok_or_else(none)?;
     Ok((place, settings, store))
 }
 
 /// A worker for a fleet that was begun elsewhere.
-fn help_out(around: &std::path::Path, workers: usize, pools: Vec<String>, name: Option<&str>, queue: &Queue) -> Result<u8> {
-    let (place, mut settings, store) = open(around, name, queue)?;
+fn help_out(
+    around: &std::path::Path,
+    workers: usize,
+    pools: Vec<String>,
+    (name, signers): (Option<&str>, Signers),
+    queue: &Queue,
+) -> Result<u8> {
+    let (place, mut settings, store) = open(around, name, queue, &signers)?;
     if !settings.repository.is_dir() {
         // Another machine's folder: what is copied comes from where this worker was started.
         settings.repository = run::repository(around).unwrap_or_else(|_| around.to_owned());
     }
-    let fleet = Fleet::open(place, settings, store)?;
+    let fleet = Fleet::open(place, settings, store, signers)?;
     let mut shown = Shown::new(false);
     anstream::println!("{workers} at work on {}; Ctrl-C or SIGTERM ends it after the iteration", fleet.settings.id);
     run::work(&fleet, &Crew { workers, pools, lands: false }, &mut |board| shown.look(&fleet, board))?;
@@ -304,6 +325,10 @@ fn command(what: Option<What>, place: &Place, settings: &Settings, store: &Arc<d
         Some(What::Resume { job: name }) => {
             wish(&**store, board, name.as_deref(), Wish::Run)?;
             "goes on".to_owned()
+        }
+        Some(What::Drain { worker }) => {
+            people::drain(&**store, worker.as_deref())?;
+            format!("{} after the iteration", worker.map_or_else(|| "all workers end".to_owned(), |name| format!("{name} ends")))
         }
         Some(What::Cancel { job: name }) => {
             wish(&**store, board, Some(&name), Wish::Cancel)?;
@@ -340,7 +365,8 @@ fn say(text: &str) -> u8 {
 }
 
 fn add(around: &std::path::Path, task: &str, fleet: Option<String>, queue: &Queue) -> Result<u8> {
-    let store = match open(around, fleet.as_deref(), queue) {
+    let pen = queue.pen(fleet.as_deref().unwrap_or_default())?;
+    let store = match open(around, fleet.as_deref(), queue, &Signers::default()) {
         Ok((_, _, store)) => store,
         Err(problem) if *queue != Queue::Dir => return Err(problem),
         // The first task of a repository: its fleet begins with it.
@@ -349,7 +375,7 @@ fn add(around: &std::path::Path, task: &str, fleet: Option<String>, queue: &Queu
             run::prepare(around, &request)?.fleet.store
         }
     };
-    let id = people::add(&*store, task)?;
+    let id = people::add(&*store, &pen, task)?;
     Ok(say(&format!("{id} is added; `ralph fleet run` works on it")))
 }
 
@@ -367,6 +393,7 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
         squash: args.squash,
         queue,
         remote: args.remote,
+        signers: args.signer,
     };
     let Ready { fleet, added, told } = run::prepare(around, &request)?;
     for line in told {
@@ -377,7 +404,7 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
     let mut shown = Shown::new(std::io::stdout().is_terminal());
     let crew = Crew { workers: usize::from(args.workers), pools: args.pool, lands: true };
     let end = run::work(&fleet, &crew, &mut |board| shown.look(&fleet, board))?;
-    let mut board = Board::default();
+    let mut board = fleet.board();
     board.refresh(&*fleet.store)?;
     shown.look(&fleet, &board);
     shown.clear();
@@ -386,6 +413,7 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
         End::Landed => 0,
         End::NeedsPerson => 12,
         End::Broke => 10,
+        End::Drained => 0,
         End::Interrupted => 130,
     })
 }

@@ -132,6 +132,7 @@ impl Hub {
 
     /// Pushes a commit to a branch of the person's, without force. `false`: someone else pushed first.
     pub(crate) fn push(&self, commit: &str, branch: &str) -> Result<bool> {
+        self.refuse_checked_out(branch)?;
         let ran = self.git.ran(&["push", "--porcelain", "--no-verify", &self.repository, &format!("{commit}:refs/heads/{branch}")], b"")?;
         if ran.code == Some(0) {
             return Ok(true);
@@ -145,8 +146,22 @@ impl Hub {
             return Ok(false);
         }
         if said.contains("checked out") {
-            return Err(Problem::new(format!("you have {branch} checked out: switch to another branch, and landing goes on")));
+            return Err(checked_out(branch));
         }
         Err(Problem::new(format!("{branch} cannot be pushed: {}", git::last_words(&ran))))
     }
+
+    /// Refuses a branch that the person has checked out, whatever their settings allow: their next commit would undo what lands there.
+    fn refuse_checked_out(&self, branch: &str) -> Result<()> {
+        if self.is_shared {
+            return Ok(());
+        }
+        let person = Git::at(Path::new(&self.repository));
+        let tree = person.word(&["for-each-ref", "--format=%(worktreepath)", &format!("refs/heads/{branch}")])?;
+        if tree.is_empty() { Ok(()) } else { Err(checked_out(branch)) }
+    }
+}
+
+fn checked_out(branch: &str) -> Problem {
+    Problem::new(format!("you have {branch} checked out: switch to another branch, and landing goes on"))
 }

@@ -16,7 +16,7 @@ use crate::{
     problem::{Problem, Result},
     records::{Spec, State},
     seat::{self, Seat},
-    settings::{self, Land},
+    settings::{self, Land, Place},
     slot::Slot,
 };
 
@@ -51,7 +51,7 @@ pub fn work(fleet: &Fleet, name: String, is_over: &dyn Fn() -> bool) {
         match taken {
             Ok(Some((_lock, seat))) => {
                 let slot = Slot::take(&fleet.place, &fleet.settings, seat, "lander");
-                return Lander { fleet, name, slot, board: Board::default(), trouble: None }.work(is_over);
+                return Lander { fleet, name, slot, board: fleet.board(), trouble: fleet.place.told(Place::LANDING) }.work(is_over);
             }
             Ok(None) if !told => anstream::eprintln!("note: another process lands for this fleet already: this one only works"),
             Ok(None) => {}
@@ -88,11 +88,8 @@ impl Lander<'_> {
 
     /// Leaves word of what keeps landing from going on, for the screen.
     fn tell(&mut self, trouble: Option<String>) {
-        let path = self.fleet.place.root().join("landing");
-        match &trouble {
-            _ if self.trouble == trouble => {}
-            Some(why) => drop(settings::write(&path, why.as_bytes())),
-            None => drop(fs::remove_file(&path)),
+        if self.trouble != trouble {
+            self.fleet.place.tell(Place::LANDING, trouble.clone());
         }
         self.trouble = trouble;
     }

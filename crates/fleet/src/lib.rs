@@ -23,6 +23,7 @@ pub mod run;
 pub mod screen;
 pub mod seat;
 pub mod settings;
+pub mod signing;
 pub mod slot;
 pub mod store;
 pub mod tasks;

@@ -61,11 +61,11 @@ pub enum Outcome {
 }
 
 /// The order in which jobs are taken, the smallest first.
-pub type Rank = (bool, i64, u64);
+pub type Rank = (bool, bool, i64, u64);
 
 pub fn rank(spec: &Spec, job: &Job) -> Rank {
     // What came back twice goes before all others: each landing before it may be its next conflict.
-    (job.returns < MOST_RETURNS, spec.priority.unwrap_or(i64::MAX), spec.number)
+    (job.returns < MOST_RETURNS, spec.optional, spec.priority.unwrap_or(i64::MAX), spec.number)
 }
 
 impl Job {

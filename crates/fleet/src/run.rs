@@ -4,7 +4,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
     time::Duration,
@@ -27,6 +27,7 @@ use crate::{
     records::{LEDGER, Ledger, State, VERSION},
     seat::Seat,
     settings::{Land, Place, Settings, word},
+    signing::{Pen, Signers},
     slot::Slot,
     store::{Store, nats},
     tasks,
@@ -49,6 +50,8 @@ pub struct Request {
     pub squash: bool,
     pub queue: Queue,
     pub remote: Option<String>,
+    /// Whose tasks are run, beside our own.
+    pub signers: Vec<String>,
 }
 
 /// Where the records are.
@@ -85,6 +88,16 @@ impl Queue {
                 Arc::new(nats::Nats::open(nats::Settings { access, lease: *lease, ..nats::Settings::new(url, &word(name)) })?)
             }
         })
+    }
+}
+
+impl Queue {
+    /// What writes tasks for this queue: over a server they are signed with the key that the server knows.
+    pub fn pen(&self, name: &str) -> Result<Pen> {
+        match self {
+            Queue::Dir => Ok(Pen::default()),
+            Queue::Nats(..) => Pen::with(&word(name), nats::Access::from_env(env::of_nats).nkey.as_deref()),
+        }
     }
 }
 
@@ -163,11 +176,14 @@ fn begin(place: Place, settings: Settings, request: &Request, name: &str, left_o
         None => Vec::new(),
     };
     let store = request.queue.open(&place, name)?;
-    settings.write(&*store)?;
+    let pen = request.queue.pen(name)?;
+    let own = pen.public().filter(|_| !request.signers.is_empty());
+    let signers = Signers::of(&word(name), request.signers.iter().cloned().chain(own).collect())?;
+    settings.write(&*store, &pen)?;
     let limit_micros = money::of_reported(request.usd);
     change::shared::<Ledger>(&*store, LEDGER, |ledger| Some(Ledger { version: VERSION, limit_micros, ..ledger }))?;
-    let added = tasks::add(&*store, &specs)?;
-    let fleet = Fleet::open(place, settings, store)?;
+    let added = tasks::add(&*store, &pen, &specs)?;
+    let fleet = Fleet::open(place, settings, store, signers)?;
     fleet.hub.fetch_person()?;
     Ok(Ready { fleet, added, told })
 }
@@ -193,6 +209,8 @@ pub enum End {
     NeedsPerson,
     /// The money is spent.
     Broke,
+    /// A person had its workers end.
+    Drained,
     /// A person or the system ended it.
     Interrupted,
 }
@@ -208,7 +226,8 @@ pub struct Crew {
 
 /// Works until there is nothing left to do. `look` is called again and again, with what is known.
 pub fn work(fleet: &Fleet, crew: &Crew, look: &mut dyn FnMut(&Board)) -> Result<End> {
-    let over = AtomicBool::new(false);
+    fleet.told.get_or_init(signals::Told::listen);
+    let (over, working) = (AtomicBool::new(false), AtomicUsize::new(crew.workers));
     let is_over = || over.load(Ordering::Relaxed);
     let mut holds = Vec::new();
     let own = random::uuid();
@@ -224,28 +243,34 @@ pub fn work(fleet: &Fleet, crew: &Crew, look: &mut dyn FnMut(&Board)) -> Result<
         for (name, seat) in names.into_iter().zip(seats) {
             let (folder, pools) = (seat.number.to_string(), crew.pools.clone());
             let slot = Slot::take(&fleet.place, &fleet.settings, seat, &folder);
-            scope.spawn(move || Worker { fleet, name, slot, pools, board: Board::default() }.work(&is_over));
+            let working = &working;
+            scope.spawn(move || {
+                Worker { fleet, name, slot, pools, board: fleet.board(), drains: None }.work(&is_over);
+                working.fetch_sub(1, Ordering::Relaxed);
+            });
         }
         if crew.lands {
             scope.spawn(move || lander::work(fleet, of_lander, &is_over));
         }
-        let ended = watch(fleet, crew.lands, look);
+        let ended = watch(fleet, crew.lands, &working, look);
         over.store(true, Ordering::Relaxed);
         ended
     })
 }
 
 /// Looks on until there is nothing left to do.
-fn watch(fleet: &Fleet, ends: bool, look: &mut dyn FnMut(&Board)) -> Result<End> {
-    let told = signals::Told::listen();
-    let mut board = Board::default();
+fn watch(fleet: &Fleet, ends: bool, working: &AtomicUsize, look: &mut dyn FnMut(&Board)) -> Result<End> {
+    let mut board = fleet.board();
     loop {
         // A store that cannot be asked now is asked again.
         let _ = board.refresh(&*fleet.store);
         look(&board);
-        if told.interrupts() > 0 || told.ended() {
-            fleet.drains.store(true, Ordering::Relaxed);
+        if fleet.drains() {
+            anstream::eprintln!("no job is begun any more; what runs finishes its iteration, and a second Ctrl-C or SIGTERM ends it now");
             return Ok(End::Interrupted);
+        }
+        if working.load(Ordering::Relaxed) == 0 {
+            return Ok(End::Drained);
         }
         if let Some(end) = end_of(fleet, &board).filter(|_| ends) {
             return Ok(end);
@@ -260,7 +285,9 @@ fn end_of(fleet: &Fleet, board: &Board) -> Option<End> {
     for (_, card) in board.cards() {
         let this = match card.job.state {
             State::Landed | State::Cancelled => continue,
-            _ if card.sealed.is_some() => End::NeedsPerson,
+            // The list is complete without it.
+            State::NeedsPerson if card.spec.optional => continue,
+            _ if card.left_alone().is_some() => End::NeedsPerson,
             State::NeedsPerson => End::NeedsPerson,
             State::Proven if fleet.settings.land == Land::None => continue,
             State::Proven if fleet.settings.review && card.is_waiting_for_review() => End::NeedsPerson,

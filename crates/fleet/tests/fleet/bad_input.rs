@@ -3,7 +3,7 @@
 use crate::bed::{Bed, compact};
 
 #[test]
-fn f11_what_is_wrong_is_said_and_nothing_begins() {
+fn f1_what_is_wrong_is_said_and_nothing_begins() {
     let ring = r#"{"features": [{"id": "A", "description": "a", "dependsOn": ["B"], "passes": false}, {"id": "B", "description": "b", "dependsOn": ["A"], "passes": false}]}"#;
     let bed = Bed::new(
         &[
@@ -36,7 +36,7 @@ fn f11_what_is_wrong_is_said_and_nothing_begins() {
 
 /// A record of a newer version is left alone, and told.
 #[test]
-fn f11_a_newer_versions_job_is_left_alone() {
+fn f2_a_newer_versions_job_is_left_alone() {
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha"), ("B", "beta")]))], "echo x > \"$task.txt\"; say x\n");
     assert_eq!(bed.run("feature_list.json", &["--verify", "true", "--usd", "0.01"]).0, 10);
     let fleets = bed.root.path().join("home/.local/state/ralph/fleets");
@@ -52,7 +52,7 @@ fn f11_a_newer_versions_job_is_left_alone() {
 
 /// The person has the branch checked out that work should land on: nothing is touched, it waits, and goes on.
 #[test]
-fn f11_a_checked_out_target_is_not_moved() {
+fn f4_a_checked_out_target_is_not_moved() {
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > a.txt; say a\n");
     bed.git(&["switch", "-qc", "ralph/feature-list"]);
     let mut run = bed.start("feature_list.json", &["--verify", "true", "--base", "main"]);

@@ -25,7 +25,7 @@ say "$task"
 
 /// Twelve items with conflicts, a compact list, a dirty checkout, a person who commits meanwhile, a flaky gate, an item that breaks another's tests.
 #[test]
-fn f8_twelve_items_land_proven_and_no_file_of_the_persons_is_touched() {
+fn f4_twelve_items_land_proven_and_no_file_of_the_persons_is_touched() {
     let items = [
         ("N1", "note one"),
         ("N2", "note two"),
@@ -87,7 +87,7 @@ fn every_commit_passes(bed: &Bed, branch: &str) {
 
 /// What the target has without the job is nobody's fault: landing stops and says so, and the job stays proven.
 #[test]
-fn f8_a_red_target_blames_nobody() {
+fn f4_a_red_target_blames_nobody() {
     let check = "test ! -e red.txt || test \"$RALPH_SLOT\" != 0\n";
     let bed = Bed::new(
         &[("feature_list.json", &compact(&[("A", "alpha")])), ("check.sh", check), ("red.txt", "red\n")],
@@ -104,7 +104,7 @@ fn f8_a_red_target_blames_nobody() {
 
 /// A lock file of which both sides changed is made anew by its own tool; a file that is named `union` keeps both sides.
 #[test]
-fn f8_files_of_which_both_sides_count_keep_both() {
+fn f4_files_of_which_both_sides_count_keep_both() {
     let toml = "[fleet]\nunion = [\"CHANGELOG.md\"]\n";
     let agent = "printf '# Changes\\n- %s\\n' \"$task\" > CHANGELOG.md; sleep 0.3; say \"$task\"\n";
     let list = compact(&[("A", "alpha"), ("B", "beta")]);
@@ -120,7 +120,7 @@ fn f8_files_of_which_both_sides_count_keep_both() {
 
 /// Nothing lands before a person has looked at it; what they send back comes again with their words.
 #[test]
-fn f8_with_review_a_person_decides_what_lands() {
+fn f4_with_review_a_person_decides_what_lands() {
     let agent = "case \"$prompt\" in *\"came back\"*) echo better > a.txt;; *) echo x > a.txt;; esac; say a\n";
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], agent);
     let (code, said) = bed.run("feature_list.json", &["--verify", "true", "--review"]);
@@ -136,7 +136,7 @@ fn f8_with_review_a_person_decides_what_lands() {
 
 /// A lander that is killed after its push is not told: the next one finds the job on the branch.
 #[test]
-fn f8_what_was_pushed_without_a_word_has_landed() {
+fn f4_what_was_pushed_without_a_word_has_landed() {
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > a.txt; say a\n");
     let (code, said) = bed.run("feature_list.json", &["--verify", "true", "--review"]);
     assert_eq!(code, 12, "{said}");

@@ -43,7 +43,7 @@ impl Machine<'_> {
 }
 
 #[test]
-fn f12_forty_jobs_on_three_machines_land_once_each_under_a_nemesis() {
+fn f3_forty_jobs_on_three_machines_land_once_each_under_a_nemesis() {
     let server = match NatsServer::start(NatsVersion::Newest, "") {
         Ok(server) => server,
         Err(skip) => return skip.tell(),

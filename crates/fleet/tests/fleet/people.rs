@@ -6,7 +6,7 @@ use crate::bed::{Bed, compact};
 
 /// A killed fleet leaves no agent behind, and goes on at the same iteration.
 #[test]
-fn f7_a_killed_fleet_goes_on_where_it_was() {
+fn f3_a_killed_fleet_goes_on_where_it_was() {
     let agent = "n=$(cat \"$MARKS/n\" 2>/dev/null || echo 0); n=$((n+1)); echo $n > \"$MARKS/n\"; echo $$ > \"$MARKS/pid\"\n\
         if [ $n = 1 ]; then echo one > a.txt; git add -A; git commit -qm one; echo go on; exit; fi\n\
         if [ $n = 2 ]; then sleep 600; fi\n\
@@ -28,7 +28,7 @@ fn f7_a_killed_fleet_goes_on_where_it_was() {
 
 /// Tasks in words, dependencies, priorities.
 #[test]
-fn f7_jobs_are_taken_in_their_order() {
+fn f1_jobs_are_taken_in_their_order() {
     let list = r#"{"features": [{"id": "last", "description": "third", "dependsOn": ["mid"], "passes": false},
         {"id": "mid", "description": "second", "passes": false}, {"id": "first", "description": "first", "priority": 1, "passes": false},
         {"id": "done", "description": "done before", "passes": true}]}"#;
@@ -44,7 +44,7 @@ fn f7_jobs_are_taken_in_their_order() {
 
 /// One budget for all: what is not left is not spent.
 #[test]
-fn f9_a_fleet_without_money_begins_nothing() {
+fn f5_a_fleet_without_money_begins_nothing() {
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > a.txt; say a\n");
     let (code, said) = bed.run("feature_list.json", &["--verify", "true", "--usd", "0.01"]);
     assert_eq!(code, 10, "{said}");
@@ -54,7 +54,7 @@ fn f9_a_fleet_without_money_begins_nothing() {
 
 /// Cancel, pause, steer while it works.
 #[test]
-fn f10_people_steer_pause_and_cancel() {
+fn f6_people_steer_pause_and_cancel() {
     let agent = "case \"$task\" in *alpha*) echo $$ > \"$MARKS/alpha\"; sleep 600;; esac\n\
         case \"$prompt\" in *hurry*) echo x > b.txt; say b;; *) touch \"$MARKS/beta\"; sleep 0.2; echo on > on-$$.txt; git add -A; git commit -qm on;; esac\n";
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha"), ("B", "beta")]))], agent);
@@ -78,7 +78,7 @@ fn f10_people_steer_pause_and_cancel() {
 
 /// Only a person commands a fleet.
 #[test]
-fn f10_an_agents_shell_may_only_look() {
+fn f7_an_agents_shell_may_only_look() {
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "say a\n");
     assert_eq!(bed.fleet(&["add", "x"]).0, 0);
     let run = |args: &[&str]| bed.command(args).env("CLAUDECODE", "1").output().unwrap();
