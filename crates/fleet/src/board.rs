@@ -126,7 +126,7 @@ impl Board {
     /// The job that is landed next.
     pub fn to_land<'b>(&'b self, store: &'b dyn Store, needs_review: bool) -> Option<(&'b str, &'b Card)> {
         let paused = self.want.wish != Wish::Run;
-        let can = |(id, card): &(&str, &Card)| !paused && card.job.can_land(&card.want, needs_review, || is_gone(store, id, card));
+        let can = |(id, card): &(&str, &Card)| !paused && card.pull_request().is_none() && card.job.can_land(&card.want, needs_review, || is_gone(store, id, card));
         // Within a rank, what was proven first.
         self.open().filter(can).min_by_key(|(_, card)| {
             let (came_back, optional, priority, number) = rank(&card.spec, &card.job);
@@ -136,6 +136,11 @@ impl Board {
 }
 
 impl Card {
+    /// Where its pull request is, if one has its work.
+    pub fn pull_request(&self) -> Option<String> {
+        pull_requests::of(&self.job).filter(|_| self.job.state == State::Proven).map(|opened| opened.url)
+    }
+
     /// Why this process leaves it alone.
     pub fn left_alone(&self) -> Option<&str> {
         self.seals.values().next().map(String::as_str)

@@ -58,9 +58,12 @@ enum What {
     Run(Box<RunArgs>),
     /// Work on the jobs of a queue, on this machine, until it is told to end: SIGTERM, Ctrl-C or `ralph fleet drain` finishes the iteration and gives the job back; a second signal ends it now
     Worker {
-        /// Agents at once
-        #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+        /// Agents at once; with --land also 0
+        #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
         slots: u16,
+        /// Land what is proven, too: one machine has to, if not the one with `ralph fleet run`
+        #[arg(long)]
+        land: bool,
         /// Take jobs of this pool, too; may be given several times
         #[arg(long, value_name = "POOL")]
         pool: Vec<String>,
@@ -134,8 +137,8 @@ enum What {
 struct RunArgs {
     /// `feature_list.json`, prd.json, or a Markdown file with check boxes
     list: Option<String>,
-    /// Agents at once
-    #[arg(long, short = 'w', default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// Agents at once; with --queue 0 only adds the tasks, for the workers of other machines
+    #[arg(long, short = 'w', default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
     workers: u16,
     /// A command that must pass before a job is proven, and again before it lands; may be given several times
     #[arg(long, value_name = "CMD")]
@@ -246,9 +249,13 @@ fn act(cli: Cli) -> Result<u8> {
     match cli.what {
         Some(What::Run(args)) => work(&around, *args, cli.fleet, queue),
         Some(What::Add { task }) => add(&around, &task.join(" "), cli.fleet, &queue),
-        Some(What::Worker { slots, pool, signer }) => {
+        Some(What::Worker { slots, pool, signer, land }) => {
+            if slots == 0 && !land {
+                return Err(Problem::new("a worker without slots does nothing: give --slots 1 or more, or --land"));
+            }
             let signers = Signers::of(&settings::word(cli.fleet.as_deref().unwrap_or_default()), signer)?;
-            help_out(&around, usize::from(slots), pool, (cli.fleet.as_deref(), signers), &queue)
+            let crew = Crew { workers: usize::from(slots), pools: pool, lands: land, ends: false };
+            help_out(&around, &crew, (cli.fleet.as_deref(), signers), &queue)
         }
         what => {
             let (place, settings, store) = open(&around, cli.fleet.as_deref(), &queue, &Signers::default())?;
@@ -282,13 +289,7 @@ fn open(around: &std::path::Path, name: Option<&str>, queue: &Queue, signers: &S
 }
 
 /// A worker for a fleet that was begun elsewhere.
-fn help_out(
-    around: &std::path::Path,
-    workers: usize,
-    pools: Vec<String>,
-    (name, signers): (Option<&str>, Signers),
-    queue: &Queue,
-) -> Result<u8> {
+fn help_out(around: &std::path::Path, crew: &Crew, (name, signers): (Option<&str>, Signers), queue: &Queue) -> Result<u8> {
     let (place, mut settings, store) = open(around, name, queue, &signers)?;
     if !settings.repository.is_dir() {
         // Another machine's folder: what is copied comes from where this worker was started.
@@ -296,8 +297,8 @@ fn help_out(
     }
     let fleet = Fleet::open(place, settings, store, signers)?;
     let mut shown = Shown::new(false);
-    anstream::println!("{workers} at work on {}; Ctrl-C or SIGTERM ends it after the iteration", fleet.settings.id);
-    run::work(&fleet, &Crew { workers, pools, lands: false }, &mut |board| shown.look(&fleet, board))?;
+    anstream::println!("{} at work on {}; Ctrl-C or SIGTERM ends it after the iteration", crew.workers, fleet.settings.id);
+    run::work(&fleet, crew, &mut |board| shown.look(&fleet, board))?;
     Ok(0)
 }
 
@@ -395,14 +396,20 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
         remote: args.remote,
         signers: args.signer,
     };
+    if args.workers == 0 && request.queue == Queue::Dir {
+        return Err(Problem::new("--workers 0 only adds tasks for other machines, and there is no --queue that they could take them from"));
+    }
     let Ready { fleet, added, told } = run::prepare(around, &request)?;
     for line in told {
         anstream::eprintln!("note: {line}");
     }
     let money = if request.usd > 0.0 { format!("at most ${:.2}", request.usd) } else { "no limit on money".to_owned() };
     anstream::println!("{added} new jobs, {} workers, {money}; proven work lands on {}", args.workers, fleet.settings.target);
+    if args.workers == 0 {
+        return Ok(say("`ralph fleet worker` works on them, and one of the workers lands with --land"));
+    }
     let mut shown = Shown::new(std::io::stdout().is_terminal());
-    let crew = Crew { workers: usize::from(args.workers), pools: args.pool, lands: true };
+    let crew = Crew { workers: usize::from(args.workers), pools: args.pool, lands: true, ends: true };
     let end = run::work(&fleet, &crew, &mut |board| shown.look(&fleet, board))?;
     let mut board = fleet.board();
     board.refresh(&*fleet.store)?;

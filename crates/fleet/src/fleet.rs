@@ -122,6 +122,7 @@ impl Fleet {
             Outcome::NeedsPerson { .. } => "needs-person",
             Outcome::Cancelled => "cancelled",
             Outcome::Landed { .. } => "landed",
+            Outcome::Opened { .. } => "pull-request",
             Outcome::SentBack { .. } => "sent-back",
         };
         let job = held.job.ended(outcome, clock::now());

@@ -17,6 +17,7 @@ pub mod machine;
 mod merge;
 pub mod people;
 pub mod problem;
+mod pull_requests;
 pub mod records;
 pub mod report;
 pub mod run;

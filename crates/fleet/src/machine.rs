@@ -54,6 +54,10 @@ pub enum Outcome {
     Landed {
         commit: String,
     },
+    /// A pull request has it: it lands when that is merged.
+    Opened {
+        url: String,
+    },
     /// It could not be landed; the agent has to see to it.
     SentBack {
         why: String,
@@ -156,6 +160,7 @@ impl Job {
             Outcome::NeedsPerson { why } => (job.state, job.why) = (State::NeedsPerson, why),
             Outcome::Cancelled => (job.state, job.why) = (State::Cancelled, String::new()),
             Outcome::Landed { commit } => (job.state, job.commit, job.why) = (State::Landed, Some(commit), String::new()),
+            Outcome::Opened { url } => (job.state, job.claims, job.why) = (State::Proven, 0, url),
             Outcome::SentBack { why } => {
                 job.returns += 1;
                 job.claims = 0;

@@ -24,6 +24,7 @@ use crate::{
     git::{Git, Identity},
     lander,
     problem::{Problem, Result},
+    pull_requests,
     records::{LEDGER, Ledger, State, VERSION},
     seat::Seat,
     settings::{Land, Place, Settings, word},
@@ -136,6 +137,9 @@ pub fn prepare(around: &Path, request: &Request) -> Result<Ready> {
             "with --queue the machines need a repository that all of them can fetch from and push to: say which with --remote",
         ));
     }
+    if request.land == Land::Pr {
+        pull_requests::check(&repository, request.remote.as_deref())?;
+    }
     let project = Project::at(&repository);
     let of_project = gates::of_project(&project)?;
     let all = gates::with_commands(&of_project.gates, &request.verify)?;
@@ -220,8 +224,10 @@ pub enum End {
 pub struct Crew {
     pub workers: usize,
     pub pools: Vec<String>,
-    /// It lands, too, and ends when nothing is left to do. Otherwise it works until it is told to end.
+    /// It lands, too.
     pub lands: bool,
+    /// It ends when nothing is left to do. Otherwise it works until it is told to end.
+    pub ends: bool,
 }
 
 /// Works until there is nothing left to do. `look` is called again and again, with what is known.
@@ -252,14 +258,14 @@ pub fn work(fleet: &Fleet, crew: &Crew, look: &mut dyn FnMut(&Board)) -> Result<
         if crew.lands {
             scope.spawn(move || lander::work(fleet, of_lander, &is_over));
         }
-        let ended = watch(fleet, crew.lands, &working, look);
+        let ended = watch(fleet, crew, &working, look);
         over.store(true, Ordering::Relaxed);
         ended
     })
 }
 
 /// Looks on until there is nothing left to do.
-fn watch(fleet: &Fleet, ends: bool, working: &AtomicUsize, look: &mut dyn FnMut(&Board)) -> Result<End> {
+fn watch(fleet: &Fleet, crew: &Crew, working: &AtomicUsize, look: &mut dyn FnMut(&Board)) -> Result<End> {
     let mut board = fleet.board();
     loop {
         // A store that cannot be asked now is asked again.
@@ -269,10 +275,10 @@ fn watch(fleet: &Fleet, ends: bool, working: &AtomicUsize, look: &mut dyn FnMut(
             anstream::eprintln!("no job is begun any more; what runs finishes its iteration, and a second Ctrl-C or SIGTERM ends it now");
             return Ok(End::Interrupted);
         }
-        if working.load(Ordering::Relaxed) == 0 {
+        if crew.workers > 0 && working.load(Ordering::Relaxed) == 0 {
             return Ok(End::Drained);
         }
-        if let Some(end) = end_of(fleet, &board).filter(|_| ends) {
+        if let Some(end) = end_of(fleet, &board).filter(|_| crew.ends) {
             return Ok(end);
         }
         thread::sleep(Duration::from_millis(100));
@@ -289,9 +295,9 @@ fn end_of(fleet: &Fleet, board: &Board) -> Option<End> {
             State::NeedsPerson if card.spec.optional => continue,
             _ if card.left_alone().is_some() => End::NeedsPerson,
             State::NeedsPerson => End::NeedsPerson,
-            State::Proven if fleet.settings.land == Land::None => continue,
+            State::Proven if fleet.settings.land == Land::None || card.pull_request().is_some() => continue,
             State::Proven if fleet.settings.review && card.is_waiting_for_review() => End::NeedsPerson,
-            State::Waits if is_stuck(board, card, 0) => End::NeedsPerson,
+            State::Waits if is_stuck(fleet, board, card, 0) => End::NeedsPerson,
             State::Waits if is_broke => End::Broke,
             _ => return None,
         };
@@ -301,12 +307,13 @@ fn end_of(fleet: &Fleet, board: &Board) -> Option<End> {
 }
 
 /// Whether it waits for a job that will not land by itself.
-fn is_stuck(board: &Board, card: &Card, depth: usize) -> bool {
-    let stuck = |state: State| matches!(state, State::NeedsPerson | State::Cancelled);
-    depth < 100
-        && board.waits_for(card).any(|id| {
-            board
-                .card(id)
-                .is_none_or(|other| stuck(other.job.state) || (other.job.state == State::Waits && is_stuck(board, other, depth + 1)))
-        })
+fn is_stuck(fleet: &Fleet, board: &Board, card: &Card, depth: usize) -> bool {
+    let Settings { land, review, .. } = fleet.settings;
+    let rests = |other: &Card| match other.job.state {
+        State::NeedsPerson | State::Cancelled => true,
+        State::Proven => land == Land::None || other.pull_request().is_some() || (review && other.is_waiting_for_review()),
+        State::Waits => is_stuck(fleet, board, other, depth + 1),
+        _ => false,
+    };
+    depth < 100 && board.waits_for(card).any(|id| board.card(id).is_none_or(rests))
 }
