@@ -1,6 +1,7 @@
 //! What a fleet costs: claims a second, what a dead worker costs, whether a job costs the same in a long list, and a job beside a `ralph run` of its own.
 
 use std::{
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -23,7 +24,7 @@ struct Size {
     jobs: usize,
     deaths: usize,
     slots: usize,
-    pairs: usize,
+    pairs: u32,
 }
 
 const FULL: Size = Size { jobs: 10_000, deaths: 100, slots: 1_000, pairs: 10 };
@@ -67,7 +68,7 @@ pub(super) fn run(quick: bool, json_file: Option<&Path>, record: bool, place: &P
     }
     let mut text = format!("| queue | measured | |\n|---|---|---|\n{}\n\n| ratio | is | at most | |\n|---|---|---|---|\n", rows.join("\n"));
     for (what, is, most) in &checks {
-        text += &format!("| {what} | {is:.2} | {most} | {} |\n", if is <= most { "met" } else { "MISSED" });
+        writeln!(text, "| {what} | {is:.2} | {most} | {} |", if is <= most { "met" } else { "MISSED" })?;
     }
     println!("{text}");
     if let Some(file) = json_file {
@@ -156,7 +157,7 @@ fn measure(programs: &Programs, size: &Size, mut empty: impl FnMut(&str) -> Resu
 }
 
 /// How many times as long a job takes as a `ralph run` of the same work, one after the other in turn.
-fn job_beside_run(programs: &Programs, folder: &Path, pairs: usize) -> Result<(f64, String)> {
+fn job_beside_run(programs: &Programs, folder: &Path, pairs: u32) -> Result<(f64, String)> {
     let mut times = [Duration::ZERO; 2];
     for n in 0..pairs {
         let (run, fleet) = (repository(folder, &format!("run-{n}"))?, repository(folder, &format!("fleet-{n}"))?);
@@ -168,7 +169,7 @@ fn job_beside_run(programs: &Programs, folder: &Path, pairs: usize) -> Result<(f
         ends(&fleet, &programs.fleet, &[&["run", "list.json", "--workers", "1"], &common[..]].concat())?;
         times[1] += began.elapsed();
     }
-    let each = |time: Duration| time.as_secs_f64() * 1e3 / pairs as f64;
+    let each = |time: Duration| time.as_secs_f64() * 1e3 / f64::from(pairs);
     let told = format!("a fleet of one trivial job ({:.0} ms, landing included) beside a `ralph run` of it ({:.0} ms)", each(times[1]), each(times[0]));
     Ok((times[1].as_secs_f64() / times[0].as_secs_f64(), told))
 }
