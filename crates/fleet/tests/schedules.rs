@@ -49,6 +49,8 @@ struct Actor {
     has: Option<(String, Claim, Job, Revision)>,
     /// What a session's money was reserved as.
     reserved: bool,
+    /// What its session cost, until that is booked.
+    cost: Option<u64>,
     sleeps_until: u64,
     writes: u64,
     /// How far its clock is off.
@@ -103,7 +105,7 @@ impl World {
         self.born += 1;
         let name = format!("w{}", self.born);
         let hold = self.store.hold(&name).ok();
-        self.actors.push(Actor { name, lands, hold, board: Board::default(), has: None, reserved: false, sleeps_until: 0, writes: 0, skew: 0 });
+        self.actors.push(Actor { name, lands, hold, board: Board::default(), has: None, reserved: false, cost: None, sleeps_until: 0, writes: 0, skew: 0 });
     }
 
     fn tick(&mut self) {
@@ -161,7 +163,7 @@ impl World {
         let (id, revision) = (id.to_owned(), card.revision);
         actor.has =
             self.write(actor, &id, job, revision)?.filter(|(job, _)| job.is_held()).map(|(job, revision)| (id, claim, job, revision));
-        actor.reserved = false;
+        (actor.reserved, actor.cost) = (false, None);
         Ok(())
     }
 
@@ -214,9 +216,10 @@ impl World {
             let broke = Outcome::GivenBack { why: "the budget is used up".into() };
             return Ok((!actor.reserved).then(|| job.ended(broke, shown(self.now, actor.skew))));
         }
-        let cost = self.dice.below(SESSION + 1);
+        // It costs what it costs, however often it is tried to book that.
+        let cost = *actor.cost.get_or_insert_with(|| self.dice.below(SESSION + 1));
         change::shared(&*self.store, LEDGER, |ledger: Ledger| Some(ledger.settle(id, claim.token, cost)))?;
-        actor.reserved = false;
+        (actor.reserved, actor.cost) = (false, None);
         let commit = Some(format!("{id}-{}", claim.token));
         let job = job.after(Brought { commit, usd_micros: cost, ..Brought::default() }, shown(self.now, actor.skew));
         let outcome = match self.dice.below(10) {
