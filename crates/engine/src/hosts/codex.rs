@@ -76,6 +76,7 @@ pub(super) const HOST: Host = Host {
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
     command_mark: '$',
     typed: Typed::Everywhere,
+    expanded: None,
     clear: Clear::Untold,
     reports_typed: false,
     cap: None,

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{Advice, Answers, Cap, Clear, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature, Typed, Unit},
+    host::{
+        Advice, Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature, Typed, Unit,
+    },
 };
 
 use crate::sys::{env, files};
@@ -88,10 +90,11 @@ pub(super) const HOST: Host = Host {
     message: Message::Transcript { line, written, lags: true },
     answers: Answers { context: Context::Flat, instead: Instead::Block, shows_line: false, escapes: false },
     command_mark: '/',
-    typed: Typed::WithoutScreen,
+    typed: Typed::Everywhere,
+    expanded: Some(of_skill),
     clear: Clear::NotSeen,
     reports_typed: false,
-    cap: Some(Cap { honours: 8, variable: None }),
+    cap: Some(Cap { honours: 8, variable: None, setting: None }),
     registration: Some(Registration {
         folder: ".copilot",
         moved_by: None,
@@ -100,13 +103,21 @@ pub(super) const HOST: Host = Host {
         unit: Unit::Seconds,
         events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd"],
         hasty_events: &[],
-        commands: None,
+        commands: Some(("skills", CommandForm::Skill)),
         consent: None,
         review: None,
         switches: &[],
         status_line: Some(("settings.json", r#""statusLine": { "type": "command", "command": "ralph statusline" }"#)),
     }),
 };
+
+/// On its screen a typed command is a skill, and the prompt says which one, with its text and what was typed after it.
+fn of_skill(prompt: &str) -> Option<(&str, &str)> {
+    let (name, rest) = prompt.strip_prefix("The user explicitly invoked the \"/")?.split_once('"')?;
+    let body = rest.trim_end().strip_suffix("</skill-context>")?;
+    let typed = body.split_once("\nARGUMENTS: ").map_or("", |(_, typed)| typed);
+    Some((name, typed.strip_suffix('\n').unwrap_or(typed)))
+}
 
 fn line(line: &Value) -> Line {
     let data = &line["data"];

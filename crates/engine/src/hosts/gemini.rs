@@ -74,6 +74,7 @@ pub(super) const HOST: Host = Host {
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
     command_mark: '/',
     typed: Typed::Everywhere,
+    expanded: None,
     clear: Clear::Told,
     reports_typed: false,
     cap: None,

@@ -74,6 +74,7 @@ pub(super) const HOST: Host = Host {
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: false },
     command_mark: '/',
     typed: Typed::Everywhere,
+    expanded: None,
     clear: Clear::NotSeen,
     reports_typed: true,
     cap: None,

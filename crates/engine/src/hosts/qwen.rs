@@ -75,9 +75,10 @@ pub(super) const HOST: Host = Host {
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
     command_mark: '/',
     typed: Typed::Everywhere,
+    expanded: None,
     clear: Clear::Told,
     reports_typed: true,
-    cap: Some(Cap { honours: 7, variable: Some("QWEN_CODE_STOP_HOOK_BLOCK_CAP") }),
+    cap: Some(Cap { honours: 7, variable: Some("QWEN_CODE_STOP_HOOK_BLOCK_CAP"), setting: Some("stopHookBlockingCap") }),
     registration: Some(Registration {
         folder: ".qwen",
         moved_by: None,

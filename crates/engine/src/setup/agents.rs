@@ -160,5 +160,6 @@ fn command_file(command: &Command, form: CommandForm) -> (String, String) {
         CommandForm::Toml(args) => {
             (format!("{}.toml", command.short), format!("description = \"{description}\"\nprompt = \"/{} {args}\"\n", command.short))
         }
+        CommandForm::Skill => (format!("{}/SKILL.md", command.short), command.skill()),
     }
 }

@@ -23,6 +23,7 @@ mod command;
 mod costs;
 mod counted;
 mod gates;
+mod host_screens;
 mod hosts;
 mod preflight;
 mod print;
