@@ -9,6 +9,7 @@ use super::{
     host::{
         Advice, Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature, Typed, Unit,
     },
+    session_files::{SessionFiles, Told, whole},
 };
 
 use crate::sys::{env, files};
@@ -45,11 +46,8 @@ fn says(event: &Value, says: &mut Vec<Says>) {
             says.push(Says::ToolEnded { id: id(), failed: data["success"] != true, denied });
         }
         "session.usage_record" => {
-            let used = tokens(&data["usage"], ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"]);
-            // What came from the cache is part of the input.
-            let input = used.input.saturating_sub(used.cache_read).saturating_sub(used.cache_written);
             let model = data["model"].as_str().map(str::to_owned);
-            says.push(Says::Used { model, tokens: Tokens { input, ..used }, usd: None, in_all: false });
+            says.push(Says::Used { model, tokens: answered(&data["usage"]), usd: None, in_all: false });
         }
         "session.error" => {
             says.push(Says::Failed {
@@ -63,6 +61,24 @@ fn says(event: &Value, says: &mut Vec<Says>) {
         }
         _ => {}
     }
+}
+
+/// What an answer used, in the file of a session.
+fn kept(line: &Value) -> Option<Told> {
+    let usage = &line["data"]["usage"];
+    (line["type"] == "session.usage_record").then(|| Told::Answer {
+        id: text(line, "id"),
+        model: usage["model"].as_str().map(str::to_owned),
+        tokens: answered(usage),
+        tool_calls: usage["numToolCalls"].as_u64().unwrap_or(0),
+    })
+}
+
+/// What came from the cache, or went into it, is part of the input.
+fn answered(usage: &Value) -> Tokens {
+    let used = tokens(usage, ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"]);
+    let input = used.input.saturating_sub(used.cache_read).saturating_sub(used.cache_written);
+    Tokens { input, ..used }
 }
 
 /// Its stream has no tokens; the file of the session has.
@@ -95,6 +111,7 @@ pub(super) const HOST: Host = Host {
     clear: Clear::NotSeen,
     reports_typed: false,
     cap: Some(Cap { honours: 8, variable: None, setting: None }),
+    session_files: Some(SessionFiles { folder: ".copilot/session-state", named: whole, line: kept }),
     registration: Some(Registration {
         folder: ".copilot",
         moved_by: None,

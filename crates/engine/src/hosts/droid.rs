@@ -60,6 +60,7 @@ pub(super) const HOST: Host = Host {
     clear: Clear::ToldAtEnd,
     reports_typed: false,
     cap: None,
+    session_files: None,
     registration: Some(Registration {
         folder: ".factory",
         moved_by: None,

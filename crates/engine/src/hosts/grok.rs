@@ -71,6 +71,7 @@ pub(super) const HOST: Host = Host {
     clear: Clear::NotSeen,
     reports_typed: false,
     cap: Some(Cap { honours: 8, variable: None, setting: None }),
+    session_files: None,
     registration: Some(Registration {
         folder: ".grok",
         moved_by: None,

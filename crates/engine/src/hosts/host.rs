@@ -47,6 +47,8 @@ pub struct Host {
     pub(super) reports_typed: bool,
     /// How often it lets a hook send it back in one turn.
     pub(super) cap: Option<Cap>,
+    /// Where it writes down what its sessions use. Claude Code's have readers of their own.
+    pub(super) session_files: Option<SessionFiles>,
     /// How it is told to call ralph. Claude Code has more ways, and a folder for them.
     pub(crate) registration: Option<Registration>,
 }

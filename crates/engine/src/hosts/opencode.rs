@@ -78,6 +78,7 @@ pub(super) const HOST: Host = Host {
     clear: Clear::NotSeen,
     reports_typed: true,
     cap: None,
+    session_files: None,
     registration: Some(Registration {
         folder: ".config/opencode",
         moved_by: Some(("XDG_CONFIG_HOME", "opencode")),

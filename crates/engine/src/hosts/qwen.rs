@@ -10,6 +10,7 @@ use super::{
         Advice, Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch,
         Typed, Unit,
     },
+    session_files::{SessionFiles, Told, whole},
 };
 
 const HEADLESS: Headless = Headless {
@@ -61,6 +62,23 @@ fn says(event: &Value, says: &mut Vec<Says>) {
     }
 }
 
+/// An answer in the file of a session. What came from the cache is part of the input.
+fn kept(line: &Value) -> Option<Told> {
+    let count = |key: &str| line["usageMetadata"][key].as_u64().unwrap_or(0);
+    if line["type"] != "assistant" || !line["usageMetadata"].is_object() {
+        return None;
+    }
+    let tokens = Tokens {
+        input: count("promptTokenCount").saturating_sub(count("cachedContentTokenCount")),
+        output: count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),
+        cache_read: count("cachedContentTokenCount"),
+        cache_written: 0,
+    };
+    let parts = line["message"]["parts"].as_array().into_iter().flatten();
+    let tool_calls = parts.filter(|part| part["functionCall"].is_object()).count() as u64;
+    Some(Told::Answer { id: text(line, "uuid"), model: line["model"].as_str().map(str::to_owned), tokens, tool_calls })
+}
+
 pub(super) const HOST: Host = Host {
     name: "qwen",
     title: "Qwen Code",
@@ -79,6 +97,7 @@ pub(super) const HOST: Host = Host {
     clear: Clear::Told,
     reports_typed: true,
     cap: Some(Cap { honours: 7, variable: Some("QWEN_CODE_STOP_HOOK_BLOCK_CAP"), setting: Some("stopHookBlockingCap") }),
+    session_files: Some(SessionFiles { folder: ".qwen/projects", named: whole, line: kept }),
     registration: Some(Registration {
         folder: ".qwen",
         moved_by: None,

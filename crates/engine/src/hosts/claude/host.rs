@@ -27,6 +27,7 @@ pub(in crate::hosts) const HOST: Host = Host {
     clear: Clear::Told,
     reports_typed: true,
     cap: Some(Cap { honours: 8, variable: Some(BLOCK_CAP), setting: None }),
+    session_files: None,
     registration: None,
 };
 
