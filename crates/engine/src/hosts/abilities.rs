@@ -26,6 +26,8 @@ struct Proof {
 
 const CLIENT: &str = "client/hosts.rs";
 const SCREENS: &str = "client/host_screens.rs";
+/// Beside this file.
+const SESSIONS: &str = "../../engine/src/hosts/session_files.rs";
 const RUN: &str = "client/run_agents.rs";
 const RUN_ACP: &str = "client/run_acp.rs";
 const EVENTS: &str = "spec/hosts.rs";
@@ -45,7 +47,7 @@ const ON_SCREEN: &str = "h3_h4_a_typed_command_starts_a_loop_that_goes_on_to_its
 const OPENCODES_LOOP: &str = "h3_h4_a_loop_goes_on_in_opencode_by_its_plugin";
 const OPENCODES_ESC: &str = "h3_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode";
 
-const ABILITIES: [Ability; 15] = [
+const ABILITIES: [Ability; 16] = [
     Ability {
         what: "`ralph init --agent`",
         cell: |host| if host.is_claude() { "`ralph init`".to_owned() } else { format!("`{}`", host.name) },
@@ -169,6 +171,12 @@ const ABILITIES: [Ability; 15] = [
         in_short: false,
     },
     Ability {
+        what: "tokens and cost of its own sessions are in the report",
+        cell: |host| yes(host.is_claude() || host.session_files.is_some()),
+        proofs: &[by(SESSIONS, "h8_what_a_session_used_is_read_from_its_file", &["codex", "gemini", "copilot", "qwen"])],
+        in_short: false,
+    },
+    Ability {
         what: "`ralph run --agent`",
         cell: |host| if host.is_claude() { "`ralph run`".to_owned() } else { format!("`{}`", host.name) },
         proofs: &[by(RUN, "h5_a_run_goes_on_until_its_claim_is_proven", RUN_WITH)],
@@ -256,6 +264,37 @@ mod tests {
             for agent in proof.agents {
                 assert!(Host::by_name(agent).is_some() && text.contains(agent), "{}: {agent}", proof.name);
             }
+        }
+    }
+
+    /// `docs/hosts.md` tells what an agent takes, with Qwen Code as the example: its file, and a line where agents are listed. Nothing else knows it.
+    #[test]
+    fn h1_an_agent_is_one_file_and_a_line_where_agents_are_listed() {
+        let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let (mut folders, mut files) = (vec![crates.join("core/src"), crates.join("engine/src"), crates.join("ralph/src")], Vec::new());
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() { folders.push(path) } else { files.push(path) }
+            }
+        }
+        let knows = |path: &std::path::PathBuf| {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            code.lines().any(|line| line.to_lowercase().contains("qwen") && !line.trim_start().starts_with("//"))
+        };
+        let mut found: Vec<String> = files
+            .iter()
+            .filter(|path| !path.ends_with("tests.rs") && knows(path))
+            .map(|path| path.strip_prefix(crates).unwrap().display().to_string())
+            .collect();
+        found.sort();
+        let places =
+            ["abilities.rs", "acp/mod.rs", "host.rs", "mod.rs", "qwen.rs", "signs.rs"].map(|name| format!("engine/src/hosts/{name}"));
+        assert_eq!(found, [&places[..], &["ralph/src/commands/init.rs".to_owned()]].concat());
+        let guide = std::fs::read_to_string(crates.join("../docs/hosts.md")).unwrap();
+        for name in ["qwen.rs", "hosts/mod.rs", "host.rs", "signs.rs", "abilities.rs", "acp/mod.rs"] {
+            assert!(guide.contains(name), "docs/hosts.md does not name {name}");
         }
     }
 

@@ -104,7 +104,7 @@ pub(super) const HOST: Host = Host {
         file: "settings.json",
         form: Form::Settings,
         unit: Unit::MillisecondsFrom1000,
-        events: &["Stop", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd", "StopFailure"],
+        events: &["Stop", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd", "StopFailure", "SubagentStop"],
         hasty_events: &[],
         commands: Some(("commands", CommandForm::Markdown("{{args}}"))),
         consent: None,

@@ -137,3 +137,83 @@ fn walk(folder: &Path, depth: usize, left: &mut usize, each: &mut impl FnMut(&Pa
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::temp_dir::Scratch;
+
+    const ID: &str = "01a1e2ed-0c37-7510-bb73-dfe78fdd8113";
+
+    /// As the real programs write it: the path of the file, and its lines. Two answers, the first with a call of a tool; 10 of its tokens came from the cache.
+    const FILES: [(&str, &str, &str); 4] = [
+        (
+            "codex",
+            ".codex/sessions/2026/11/16/rollout-2026-11-16T05-55-48-01a1e2ed-0c37-7510-bb73-dfe78fdd8113.jsonl",
+            r#"{"timestamp":"2026-11-16T05:55:48.483Z","type":"session_meta","payload":{"id":"01a1e2ed-0c37-7510-bb73-dfe78fdd8113"}}
+{"timestamp":"2026-11-16T05:55:48.500Z","type":"turn_context","payload":{"model":"gpt-5.5"}}
+{"timestamp":"2026-11-16T05:55:49.000Z","type":"response_item","payload":{"type":"function_call","name":"exec_command","call_id":"c"}}
+{"timestamp":"2026-11-16T05:55:49.465Z","type":"token_usage_record","payload":{"response_id":"resp_1","usage":{"input_tokens":100,"cached_input_tokens":10,"cache_write_input_tokens":0,"output_tokens":10,"total_tokens":110}}}
+{"timestamp":"2026-11-16T05:55:49.555Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":100}}}}
+{"timestamp":"2026-11-16T05:55:50.036Z","type":"token_usage_record","payload":{"response_id":"resp_2","usage":{"input_tokens":100,"cached_input_tokens":0,"output_tokens":10},"thread_token_usage":{"input_tokens":200}}}
+"#,
+        ),
+        (
+            "gemini",
+            ".gemini/tmp/proj/chats/session-2026-11-16T05-56-01a1e2ed.jsonl",
+            r#"{"sessionId":"01a1e2ed-0c37-7510-bb73-dfe78fdd8113","kind":"main"}
+{"$set":{"lastUpdated":"2026-11-16T05:56:10.331Z"}}
+{"id":"a","timestamp":"2026-11-16T05:56:11.136Z","type":"gemini","content":"I run it.","tokens":{"input":100,"output":10,"cached":10,"thoughts":0,"tool":0,"total":110},"model":"gpt-5.5"}
+{"id":"a","timestamp":"2026-11-16T05:56:11.136Z","type":"gemini","content":"I run it.","tokens":{"input":100,"output":10,"cached":10,"thoughts":0,"tool":0,"total":110},"model":"gpt-5.5","toolCalls":[{"id":"c"}]}
+{"id":"b","timestamp":"2026-11-16T05:56:12.734Z","type":"gemini","content":"one","tokens":{"input":100,"output":4,"cached":0,"thoughts":6,"tool":0,"total":110},"model":"gpt-5.5"}
+{"id":"u","timestamp":"2026-11-16T05:56:13.584Z","type":"user","content":[{"text":"GO-ON 1"}]}
+"#,
+        ),
+        (
+            "copilot",
+            ".copilot/session-state/01a1e2ed-0c37-7510-bb73-dfe78fdd8113/events.jsonl",
+            r#"{"type":"assistant.message","data":{"model":"gpt-5.5","content":"one"},"timestamp":"2026-11-18T20:16:37.800Z"}
+{"type":"session.usage_record","data":{"usage":{"model":"gpt-5.5","inputTokens":100,"outputTokens":10,"cacheReadTokens":10,"cacheWriteTokens":0,"numToolCalls":1}},"id":"a","timestamp":"2026-11-18T20:16:37.808Z"}
+{"type":"session.usage_record","data":{"usage":{"model":"gpt-5.5","inputTokens":100,"outputTokens":10,"cacheReadTokens":0,"cacheWriteTokens":0,"numToolCalls":0}},"id":"b","timestamp":"2026-11-18T20:16:38.808Z"}
+"#,
+        ),
+        (
+            "qwen",
+            ".qwen/projects/-project/chats/01a1e2ed-0c37-7510-bb73-dfe78fdd8113.jsonl",
+            r#"{"uuid":"a","timestamp":"2026-11-16T05:56:34.706Z","type":"assistant","model":"gpt-5.5","message":{"parts":[{"text":"I run it."},{"functionCall":{"id":"c"}}]},"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":10,"thoughtsTokenCount":0,"totalTokenCount":110,"cachedContentTokenCount":10}}
+{"uuid":"t","timestamp":"2026-11-16T05:56:35.495Z","type":"tool_result","message":{"parts":[]}}
+{"uuid":"b","timestamp":"2026-11-16T05:56:35.974Z","type":"assistant","model":"gpt-5.5","message":{"parts":[{"text":"one"}]},"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":10,"thoughtsTokenCount":0,"cachedContentTokenCount":0}}
+"#,
+        ),
+    ];
+
+    #[test]
+    fn h8_what_a_session_used_is_read_from_its_file() {
+        for (name, path, text) in FILES {
+            let (host, home) = (Host::by_name(name).unwrap(), Scratch::create("ralph-home-", false).unwrap());
+            let kept = host.session_files.as_ref().unwrap();
+            let file = home.path().join(path);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+            // Another session, whose id begins in the same way.
+            let other = path.replace("dfe78fdd8113", "dfe78fdd8119").replace("-01a1e2ed.jsonl", "-01a1e2ed-2.jsonl");
+            let other = home.path().join(other);
+            fs::create_dir_all(other.parent().unwrap()).unwrap();
+            fs::write(&other, text.replace(ID, "01a1e2ed-0c37-7510-bb73-dfe78fdd8119")).unwrap();
+            assert_eq!(kept.find(home.path(), ID), [file], "{name}");
+            for odd in ["", "..", "../01a1e2ed", "01a1e2ed-0c37-7510-bb73-000000000000"] {
+                assert_eq!(kept.find(home.path(), odd), [] as [PathBuf; 0], "{name} {odd}");
+            }
+            let used = host.used_in(text.as_bytes(), kept, &Prices::default());
+            let sum = used.iter().fold(Tokens::default(), |sum, one| sum.plus(one.tokens));
+            assert_eq!(sum, Tokens { input: 190, output: 20, cache_read: 10, cache_written: 0 }, "{name}: {used:?}");
+            assert_eq!(used.iter().map(|one| one.tool_calls).sum::<u64>(), 1, "{name}");
+            // $5 for a million, $30 for what was written, $0.5 for what came from the cache.
+            assert_eq!(used.iter().map(|one| one.usd_micros.unwrap()).sum::<u64>(), 950 + 600 + 5, "{name}");
+            let last = used.last().unwrap();
+            assert!(last.at > 1_794_000_000_000 && last.model.as_deref() == Some("gpt-5.5") && last.agent == name, "{last:?}");
+            let unknown = host.used_in(text.replace("gpt-5.5", "made-up").as_bytes(), kept, &Prices::default());
+            assert!(unknown.iter().filter(|one| one.tokens.total() > 0).all(|one| one.usd_micros.is_none()), "no guess: {unknown:?}");
+        }
+    }
+}

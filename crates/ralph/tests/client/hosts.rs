@@ -44,13 +44,13 @@ in_every_agent! {
 
 /// An agent in a project where ralph is its hook.
 pub(crate) struct Bed {
-    pub client: InstalledAgent,
-    pub project: Project,
-    pub server: ModelServer,
+    pub(crate) client: InstalledAgent,
+    pub(crate) project: Project,
+    pub(crate) server: ModelServer,
 }
 
 impl Bed {
-    pub fn new(agent: &'static Agent, server: ModelServer) -> Result<Self, Skip> {
+    pub(crate) fn new(agent: &'static Agent, server: ModelServer) -> Result<Self, Skip> {
         let (client, project) = (agent.installed()?, Project::new());
         client.prepare(&project, &server);
         let registered = project.run(RALPH).args(["init", "--agent", agent.name]).output();
@@ -58,30 +58,30 @@ impl Bed {
         Ok(Self { client, project, server })
     }
 
-    pub fn start(&self, more: &[&str]) {
+    pub(crate) fn start(&self, more: &[&str]) {
         let output = self.project.run(RALPH).args(["start", TASK, "--completion-promise", "DONE"]).args(more).output();
         assert!(output.success(), "{output:?}");
     }
 
-    pub fn run(&self, prompt: &str) -> Output {
+    pub(crate) fn run(&self, prompt: &str) -> Output {
         let output = self.client.run(&self.project, &self.server, prompt);
         assert!(!output.timed_out, "{output:?}");
         output
     }
 
     /// What the model was told with each request. Some agents ask once more when all is over: for a summary, or for what to remember.
-    pub fn told(&self) -> Vec<String> {
+    pub(crate) fn told(&self) -> Vec<String> {
         self.server.main_requests().iter().map(Request::all_text).collect()
     }
 
-    pub fn records(&self) -> Vec<Value> {
+    pub(crate) fn records(&self) -> Vec<Value> {
         let journals = files_in(self.project.path(".ralph/journal"));
         let text: String = journals.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// The reason codes of all stops.
-    pub fn codes(&self) -> Vec<String> {
+    pub(crate) fn codes(&self) -> Vec<String> {
         let stops = self.records().into_iter().filter(|record| record["event"]["kind"] == "stop");
         stops.map(|stop| stop["event"]["ruling"]["code"].as_str().unwrap().to_owned()).collect()
     }
@@ -218,14 +218,30 @@ fn h3_a_cancel_in_the_middle_of_a_turn_ends_the_loop(agent: &'static Agent) {
 pub(crate) struct Held(Arc<(Mutex<bool>, Condvar)>);
 
 impl Held {
-    pub fn wait(&self) {
+    pub(crate) fn wait(&self) {
         let held = self.0.0.lock().unwrap();
         drop(self.0.1.wait_timeout_while(held, Duration::from_mins(2), |is_released| !*is_released).unwrap());
     }
 
-    pub fn release(&self) {
+    pub(crate) fn release(&self) {
         *self.0.0.lock().unwrap() = true;
         self.0.1.notify_all();
+    }
+}
+
+/// Copilot and Grok read Claude Code's settings, too, and run the hooks that they find there: one stop is one count, by the hook that is the agent's own.
+#[test]
+fn h7_a_stop_that_two_hooks_report_counts_once() {
+    for name in ["copilot", "grok"] {
+        let claim = Reply::text("It is done.\n\n<promise>DONE</promise>");
+        let bed = or_skip!(Bed::new(Agent::by_name(name), ModelServer::scripted([Reply::text("I have begun."), claim])));
+        assert!(bed.project.run(RALPH).args(["init", "--project"]).output().success());
+        bed.start(&[]);
+        bed.run("begin");
+        assert_eq!(bed.codes(), ["promise.missing", "promise.accepted"], "{name}");
+        let log = bed.project.read(".ralph/hook.log");
+        let strangers = log.lines().filter(|line| line.contains("code=host.foreign")).count();
+        assert!(strangers >= 2, "{name} did call the other hook: {log}");
     }
 }
 

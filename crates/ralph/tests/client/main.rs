@@ -33,6 +33,7 @@ mod run_acp;
 mod run_agents;
 mod session_news;
 mod setup;
+mod several_agents;
 mod stops;
 mod tui;
 mod waits;

@@ -309,6 +309,24 @@ fn h3_a_loop_goes_along_with_clear() {
     }
 }
 
+/// Qwen Code tells of a subagent's stop as Claude Code does: the work of a check agent has to hold, and the loop's own stop is another one.
+#[test]
+fn h3_a_check_agents_work_is_verified_in_qwen() {
+    let (qwen, bed) = (&AGENTS[3], bed());
+    bed.write("ralph.toml", "[verify]\ncommands = [\"test -e made.txt\"]\n");
+    bed.ralph_ok(&["trust", "--yes"]);
+    let stops = |kind: &str| {
+        let fields = json!({"agent_id": "check-call_1", "agent_type": kind, "last_assistant_message": format!("I looked at it ({}).", now_ms()), "stop_hook_active": false});
+        qwen.sends(&bed, qwen.event(&bed, "SubagentStop", fields), "qwen")
+    };
+    stops("general-purpose").is_silent();
+    let sent_back = stops("check");
+    assert!(sent_back.blocks() && sent_back.reason().contains("made.txt"), "{sent_back:?}");
+    bed.write("made.txt", "");
+    assert!(!stops("check").blocks());
+    assert_eq!(bed.iteration(), 1, "it was no stop of the loop's");
+}
+
 #[test]
 fn h3_an_interrupt_that_is_told_pauses_the_loop() {
     let (codex, bed) = (&AGENTS[0], bed());
