@@ -73,7 +73,7 @@ static AGENTS: [Agent; 7] = [
         args: &["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"],
         screen: Screen {
             args: &["--no-daemon", "--dangerously-bypass-approvals-and-sandbox"],
-            asks: &[("Trust this folder?", "\r"), ("Hooks need review", "2"), ("› 2. Trust all and continue", "\r")],
+            asks: &[("Trust this folder?", "\r"), ("› 1. Review hooks", "2"), ("› 2. Trust all and continue", "\r")],
             ready: "Ask Codex to do anything",
         },
         vars: |_| vec![("FAKE_KEY", KEY.to_owned())],
@@ -320,13 +320,21 @@ impl InstalledAgent {
     /// The client on its screen, once it takes a prompt. What it asks before is answered with yes.
     pub fn screen(&self, project: &Project, server: &ModelServer) -> Tui {
         const PATIENCE: Duration = Duration::from_mins(3);
+        const AGAIN: Duration = Duration::from_secs(20);
         let Screen { args, asks, ready } = &self.agent.screen;
         let mut command = self.command(project);
         command.args(*args).envs((self.agent.vars)(&server.base_url()));
         let tui = Tui { pty: Pty::spawn(command, 40, 120) };
         for (question, keys) in *asks {
             tui.expect_text(question, PATIENCE);
-            tui.pty.send(keys);
+            // Some take no keys in their first moment, and a key too much would answer the next question.
+            let mut sent = 0;
+            while tui.pty.wait_for(|screen| !screen.contains(question), if sent == 0 { Duration::from_millis(700) } else { AGAIN }).is_err()
+            {
+                assert!(sent < 5, "{question} stays: {}", tui.screen());
+                tui.pty.send(keys);
+                sent += 1;
+            }
         }
         tui.expect_text(ready, PATIENCE);
         tui

@@ -16,7 +16,9 @@ use super::{
     headless::Headless,
     opencode,
     prices::Prices,
-    qwen, slash,
+    qwen,
+    session_files::SessionFiles,
+    slash,
 };
 
 /// A larger file holds no settings.
