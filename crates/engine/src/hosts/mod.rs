@@ -25,6 +25,7 @@ mod printing;
 mod qwen;
 mod reading;
 mod service_error;
+mod session_files;
 mod signs;
 pub mod slash;
 mod stop_word;
