@@ -90,12 +90,8 @@ pub(super) fn confirm_endless(project: &Project, request: &Request, endless: boo
     if !may_ask || !ask::is_possible() {
         return Err(Failure::usage(format!("{why}. {way}")));
     }
-    ui::warning(&why);
-    if ask::ask("Start it all the same?", Answer::No, way) == Answer::Yes {
-        Ok(())
-    } else {
-        Err(Failure::new(format!("no loop was started. {way}")))
-    }
+    ui::warning(&format!("{why}. {way}"));
+    if ask::ask("Start it all the same?", Answer::No, way) == Answer::Yes { Ok(()) } else { Err(Failure::new("no loop was started")) }
 }
 
 /// How long the commands whose old failures do not count may take together.

@@ -26,6 +26,7 @@ mod counted;
 mod crash;
 mod demo;
 mod diff;
+mod docs;
 mod doctor;
 mod driven;
 mod eyes_log;
