@@ -127,7 +127,7 @@ fn may_purge(project: &Project, purge: &Purge, args: &Args) -> Done {
         return Err(Failure::new(format!("the loop {} is live: `ralph cancel` ends it. Nothing was changed", clean(&live.id))));
     }
     for path in &purge.folders {
-        ui::line(format!("{} {}", ui::warn("delete "), ui::path(path)));
+        ui::line(format!("{} {}", ui::warn("delete "), ui::path_from_home(path)));
     }
     tell_projects(&purge.projects);
     if !purge.snapshots.is_empty() {
@@ -137,10 +137,10 @@ fn may_purge(project: &Project, purge: &Purge, args: &Args) -> Done {
         );
     }
     if let Some((file, lines)) = &purge.excluded {
-        ui::paragraph(format!("{} in {}: {}", ui::warn("delete "), ui::path(file), clean(&lines.join(", "))), 8);
+        ui::paragraph(format!("{} in {}: {}", ui::warn("delete "), ui::path_from_home(file), clean(&lines.join(", "))), 8);
     }
     for tree in &purge.worktrees {
-        ui::line(format!("{} {} (`git worktree remove` takes it away)", ui::good("stays  "), ui::path(tree)));
+        ui::line(format!("{} {} (`git worktree remove` takes it away)", ui::good("stays  "), ui::path_from_home(tree)));
     }
     if args.dry_run || args.yes || purge.is_empty() {
         return Ok(());

@@ -46,6 +46,7 @@ mod hook_events;
 mod hook_stop;
 mod hosts;
 mod hub;
+mod in_tmux;
 mod item;
 mod json;
 mod limits;
