@@ -131,7 +131,7 @@ fn u1_u2_u7_the_first_loop_in_tmux() {
         for (line, wanted) in [
             ("ralph", "complete at iteration"),
             ("ralph status", "complete at iteration"),
-            ("ralph explain", "gates.passed"),
+            ("ralph explain", "What would have changed the decision"),
             ("ralph log", "the loop is complete"),
             ("ralph cancel", "No active Ralph loop"),
         ] {

@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
 use ralph_testkit::pty::Pty;
+use serde_json::Value;
 
 use super::blocks;
 use crate::{
@@ -130,4 +131,24 @@ fn u10_the_guide_on_the_page_is_the_real_one() {
     assert_eq!(pty.wait_exit(PATIENCE), Some(0), "{}", pty.screen());
     let screen: String = pty.screen().lines().map(|line| format!("{}\n", line.trim_end())).collect();
     assert_eq!(sample("docs/guide.md", "will write ~/code/shop/ralph.toml").join("\n"), screen.trim_end());
+}
+
+/// The fields of `ralph pr --json`, and the rows of `ralph pr`, are those on the page.
+#[test]
+fn u10_the_answer_about_a_pull_request_is_the_documented_one() {
+    let hub = crate::hub!();
+    hub.open(&[ralph_testkit::Check::run("build").failed()]);
+    let out = hub.ralph_asking(&["start", "Go", "--preset", "pr", "--session", crate::common::ME]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let shown: Value = serde_json::from_str(&sample("docs/pull-requests.md", "{\n  \"phase\"").join("\n")).unwrap();
+    let real: Value = serde_json::from_str(&hub.ralph_asking(&["pr", "--json"]).stdout).unwrap();
+    let fields = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(fields(&shown), fields(&real), "{real:#}");
+    assert_eq!(fields(&shown["pull_request"]), fields(&real["pull_request"]));
+    assert_eq!(fields(&shown["checks"][0]), fields(&real["checks"][0]));
+    let label = |line: &String| line.split_whitespace().next().unwrap_or_default().to_owned();
+    let real: Vec<String> = hub.ralph_asking(&["pr"]).stdout.lines().map(|line| label(&line.to_owned())).collect();
+    for line in sample("docs/pull-requests.md", "p1  the pull request") {
+        assert!(real.contains(&label(&line)), "{line}: {real:?}");
+    }
 }
