@@ -19,8 +19,8 @@ pub struct Card {
     pub job: Job,
     /// 0: it has no record yet, and waits.
     pub revision: Revision,
-    /// Why it is left alone: a record of it is of a newer version, or broken.
-    pub sealed: Option<String>,
+    /// Why it is left alone, by the kind of the record that is of a newer version, or broken.
+    unreadable: BTreeMap<&'static str, String>,
 }
 
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl Board {
                 }
             }
         }
-        let (rank, is_open) = (rank(&card.spec, &card.job), !card.job.is_over() && card.sealed.is_none());
+        let (rank, is_open) = (rank(&card.spec, &card.job), !card.job.is_over() && card.left_alone().is_none());
         if let Some(before) = self.ranks.insert(id.clone(), rank) {
             self.open.remove(&(before, id.clone()));
         }
@@ -125,21 +125,29 @@ impl Board {
 }
 
 impl Card {
+    /// Why it is left alone: a record of it is of a newer version, or broken.
+    pub fn left_alone(&self) -> Option<&str> {
+        self.unreadable.values().next().map(String::as_str)
+    }
+
     fn put(&mut self, kind: &str, entry: &Entry) {
-        let sealed = match kind {
-            SPEC => adopt(entry, &mut self.spec),
+        let (kind, problem) = match kind {
+            SPEC => (SPEC, adopt(entry, &mut self.spec)),
             WANT => {
                 self.want_revision = entry.revision;
-                adopt(entry, &mut self.want)
+                (WANT, adopt(entry, &mut self.want))
             }
             // What was read earlier may come later.
             _ if entry.revision < self.revision => return,
             _ => {
                 self.revision = entry.revision;
-                adopt(entry, &mut self.job)
+                (JOB, adopt(entry, &mut self.job))
             }
         };
-        self.sealed = sealed.map(|why| format!("its {kind} record {why}"));
+        match problem {
+            Some(why) => drop(self.unreadable.insert(kind, format!("its {kind} record {why}"))),
+            None => drop(self.unreadable.remove(kind)),
+        }
     }
 }
 

@@ -163,7 +163,7 @@ pub fn json(board: &Board, store: &Arc<dyn Store>, place: &Place, settings: &Set
                 "id": id, "item": card.spec.item, "task": card.spec.task, "state": card.job.state, "why": card.job.why, "iterations": card.job.iterations,
                 "usd": money::in_dollars(card.job.usd_micros), "tokens": card.job.tokens, "commit": card.job.commit, "token": card.job.token, "worker": card.job.worker,
                 "returns": card.job.returns, "worked_ms": worked, "landing_ms": landing, "waits_for": board.waits_for(card).collect::<Vec<_>>(),
-                "sealed": card.sealed,
+                "sealed": card.left_alone(),
             })
         })
         .collect();

@@ -258,7 +258,7 @@ fn end_of(fleet: &Fleet, board: &Board) -> Option<End> {
     for (_, card) in board.cards() {
         let this = match card.job.state {
             State::Landed | State::Cancelled => continue,
-            _ if card.sealed.is_some() => End::NeedsPerson,
+            _ if card.left_alone().is_some() => End::NeedsPerson,
             State::NeedsPerson => End::NeedsPerson,
             State::Proven if fleet.settings.land == Land::None => continue,
             State::Proven if fleet.settings.review && card.is_waiting_for_review() => End::NeedsPerson,

@@ -111,7 +111,7 @@ fn row(board: &Board, id: &str, card: &Card, state: &str, place: &Place, now: Mi
     let title = card.spec.task.lines().next().unwrap_or_default();
     let name = card.spec.item.as_deref().unwrap_or(id);
     let what = match card.job.state {
-        _ if card.sealed.is_some() => card.sealed.clone().unwrap_or_default(),
+        _ if card.left_alone().is_some() => card.left_alone().unwrap_or_default().to_owned(),
         State::Runs => live(place, id).unwrap_or_else(|| "the agent works".to_owned()),
         State::Waits => {
             let waits: Vec<&str> = board.waits_for(card).collect();

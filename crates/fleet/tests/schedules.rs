@@ -12,7 +12,7 @@ use ralph_fleet::{
     machine::{Brought, Claim, Outcome},
     records::{self, Found, JOB, Job, LEDGER, Ledger, SPEC, Spec, State, VERSION, WANT, Want, Wish, key},
     store::{
-        Error, Hold, Holder, Revision, Store,
+        Entry, Error, Hold, Holder, Revision, Store,
         memory::{Fault, Memory},
     },
 };
@@ -363,7 +363,12 @@ fn f2_newer_records_are_left_alone_and_unknown_fields_survive() {
     store.put_if("job.b", br#"{"version":1,"state":"waits","token":1,"nonce":"n","changed_at":1,"mood":"good"}"#, 0).unwrap();
     let mut board = Board::default();
     board.refresh(&store).unwrap();
-    assert!(board.card("a").unwrap().sealed.as_ref().unwrap().contains("version 2"));
+    assert!(board.card("a").unwrap().left_alone().unwrap().contains("version 2"));
+    // Its task and a person's wish come again when everything is listed anew.
+    let spec = store.get("spec.a").unwrap().unwrap();
+    board.take("spec.a", spec);
+    board.take("want.a", Entry { revision: 1, value: br#"{"version":1,"wish":"run"}"#.to_vec() });
+    assert!(board.card("a").unwrap().left_alone().unwrap().contains("version 2"));
     let ids: Vec<&str> = board.to_run(&store, &[], now(1)).map(|(id, _)| id).collect();
     assert_eq!(ids, ["b"], "the newer one is not taken");
     let card = board.card("b").unwrap();
