@@ -67,11 +67,11 @@ pub(crate) fn run(project: &Project, args: Args) -> Done {
     for told in started.begun.told().iter().chain(&started.phase) {
         ui::paragraph(format!("  {}", clean(told)), 4);
     }
-    ui::field("file", started.path.display());
+    ui::field("file", ui::path_from_home(&started.path));
     match started.file.session_id {
         Some(session) => ui::field("session", session),
         None => {
-            let root = ui::path(project.root());
+            let root = ui::path_from_home(project.root());
             ui::paragraph(format!("The first session that stops takes it: start the agent in {root} and tell it to begin."), 0);
         }
     }
