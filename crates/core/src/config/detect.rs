@@ -149,7 +149,7 @@ const ROWS: &[Row] = &[
     row("python", Tests, &[Table("setup.cfg", "tool:pytest")], "{python}pytest"),
     row("python", Tests, &[Table("tox.ini", "pytest")], "{python}pytest"),
     row("python", Tests, &[Says(PYTHON_NEEDS, "pytest")], "{python}pytest"),
-    row("python", Tests, &[Named(&["manage.py"])], "{interpreter} manage.py test"),
+    row("python", Tests, &[Named(&["manage.py"])], "{python}python manage.py test"),
     row("python", Tests, &[Table("tox.ini", "testenv")], "{python}tox"),
     row("python", Tests, &[Named(&["tox.ini", "tox.toml"])], "{python}tox"),
     row("python", Tests, &[Table("pyproject.toml", "tool.tox")], "{python}tox"),
@@ -157,10 +157,10 @@ const ROWS: &[Row] = &[
     // Without a word in any setting, the tests themselves tell which program they are for.
     row("python", Tests, &[PythonTest("import pytest")], "{python}pytest"),
     row("python", Tests, &[PythonTest("\ndef test_")], "{python}pytest"),
-    row("python", Tests, &[PythonTest("unittest"), Named(&["tests"])], "{interpreter} -m unittest discover -v -s tests"),
-    row("python", Tests, &[PythonTest("unittest"), Named(&["test"])], "{interpreter} -m unittest discover -v -s test"),
-    row("python", Tests, &[PythonTest("unittest")], "{interpreter} -m unittest discover -v"),
-    row("python", Tests, &[Named(&["tests"]), Named(PYTHON)], "{interpreter} -m unittest discover -v -s tests"),
+    row("python", Tests, &[PythonTest("unittest"), Named(&["tests"])], "{python}python -m unittest discover -v -s tests"),
+    row("python", Tests, &[PythonTest("unittest"), Named(&["test"])], "{python}python -m unittest discover -v -s test"),
+    row("python", Tests, &[PythonTest("unittest")], "{python}python -m unittest discover -v"),
+    row("python", Tests, &[Named(&["tests"]), Named(PYTHON)], "{python}python -m unittest discover -v -s tests"),
     row("python", Types, &[Table("mypy.ini", "mypy"), Says(&["mypy.ini"], "files")], "{python}mypy"),
     row("python", Types, &[Named(&["mypy.ini", ".mypy.ini"])], "{python}mypy ."),
     row("python", Types, &[Table("pyproject.toml", "tool.mypy"), Says(&["pyproject.toml"], "\nfiles =")], "{python}mypy"),
@@ -222,11 +222,6 @@ const PLACEHOLDERS: &[Placeholder] = &[
         (Table("pyproject.toml", "tool.uv"), "uv run "), (Table("pyproject.toml", "tool.poetry"), "poetry run "),
         (Named(&["Pipfile"]), "pipenv run "),
     ], ""),
-    ("{interpreter}", &[
-        (Named(&["uv.lock"]), "uv run python"), (Named(&["poetry.lock"]), "poetry run python"), (Named(&["pdm.lock"]), "pdm run python"),
-        (Table("pyproject.toml", "tool.uv"), "uv run python"), (Table("pyproject.toml", "tool.poetry"), "poetry run python"),
-        (Named(&["Pipfile"]), "pipenv run python"),
-    ], "python3"),
     ("{node}", &[
         (Says(&["package.json"], "\"pnpm@"), "pnpm exec "), (Says(&["package.json"], "\"yarn@"), "yarn "), (Says(&["package.json"], "\"bun@"), "bunx "),
         (Named(&["pnpm-lock.yaml"]), "pnpm exec "), (Named(&["yarn.lock"]), "yarn "), (Named(&["bun.lock", "bun.lockb"]), "bunx "),
@@ -335,7 +330,12 @@ impl Root {
             let choice = choices.iter().find(|(clue, _)| self.sees(clue).is_some()).map_or(*otherwise, |(_, words)| words);
             command.replace(mark, choice)
         };
-        PLACEHOLDERS.iter().fold(command.to_owned(), fill)
+        let command = PLACEHOLDERS.iter().fold(command.to_owned(), fill);
+        // Where nothing brings one along, most systems have it under this name only.
+        match command.strip_prefix("python ") {
+            Some(rest) => format!("python3 {rest}"),
+            None => command,
+        }
     }
 
     fn json(&self, file: &str) -> Option<Value> {

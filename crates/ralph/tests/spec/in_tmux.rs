@@ -43,12 +43,11 @@ impl<'a> Tmux<'a> {
 
     /// The lines on the screen. None of them was wider than the screen: where tmux had to break one, it joins it again for `-J`.
     fn screen(&self) -> String {
-        let trimmed = |text: String| text.lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>();
-        trimmed(self.ask(&["capture-pane", "-p"]))
+        trimmed(&self.ask(&["capture-pane", "-p"]))
     }
 
     fn is_unbroken(&self) {
-        let joined: String = self.ask(&["capture-pane", "-p", "-J"]).lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        let joined = trimmed(&self.ask(&["capture-pane", "-p", "-J"]));
         assert_eq!(self.screen(), joined, "a line was wider than the screen");
     }
 
@@ -81,6 +80,10 @@ impl<'a> Tmux<'a> {
     fn enter(&self) {
         self.ask(&["send-keys", "Enter"]);
     }
+}
+
+fn trimmed(screen: &str) -> String {
+    screen.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 
 impl Drop for Tmux<'_> {

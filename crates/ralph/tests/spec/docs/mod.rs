@@ -17,7 +17,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// The pages, by their paths from the top of the checkout.
 fn pages() -> Vec<String> {
     let docs = fs::read_dir(Path::new(ROOT).join("docs")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let docs = docs.filter(|name| name.ends_with(".md")).map(|name| format!("docs/{name}"));
+    let docs = docs.filter(|name| Path::new(name).extension().is_some_and(|end| end == "md")).map(|name| format!("docs/{name}"));
     let all: Vec<String> = ["README.md", "CONTRIBUTING.md"].map(str::to_owned).into_iter().chain(docs).collect();
     assert!(all.len() > 15, "{all:?}");
     all
@@ -35,7 +35,7 @@ fn blocks(page: &str) -> Vec<(String, String)> {
         match (line.trim_start().strip_prefix("```"), &mut open) {
             (Some(kind), None) => open = Some((kind.to_owned(), String::new())),
             (Some(_), Some(_)) => all.extend(open.take()),
-            (None, Some((_, text))) => *text += &format!("{line}\n"),
+            (None, Some((_, text))) => text.extend([line, "\n"]),
             (None, None) => {}
         }
     }

@@ -93,7 +93,7 @@ fn u10_the_samples_of_gates_are_real() {
         b"",
     );
     assert_eq!(out.code, Some(0), "{out:?}");
-    let told = bed.stop("All tests pass.\n\n<promise>DONE</promise>").env("PATH", &cargo()).send().reason();
+    let told = bed.stop("All tests pass.\n\n<promise>DONE</promise>").env("PATH", cargo()).send().reason();
     is_printed(&sample("docs/gates.md", "[ralph] <promise>DONE</promise> was claimed"), &told);
     is_printed(&sample("docs/gates.md", "$ ralph gate\n"), &in_terminal(&bed, &["gate"], None));
     bed.ralph_ok(&["cancel"]);
@@ -129,8 +129,9 @@ fn u10_the_guide_on_the_page_is_the_real_one() {
         pty.send("\r");
     }
     assert_eq!(pty.wait_exit(PATIENCE), Some(0), "{}", pty.screen());
-    let screen: String = pty.screen().lines().map(|line| format!("{}\n", line.trim_end())).collect();
-    assert_eq!(sample("docs/guide.md", "will write ~/code/shop/ralph.toml").join("\n"), screen.trim_end());
+    let screen = pty.screen();
+    let screen: Vec<&str> = screen.lines().map(str::trim_end).collect();
+    assert_eq!(sample("docs/guide.md", "will write ~/code/shop/ralph.toml").join("\n"), screen.join("\n").trim_end());
 }
 
 /// The fields of `ralph pr --json`, and the rows of `ralph pr`, are those on the page.

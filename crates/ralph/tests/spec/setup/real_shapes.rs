@@ -1,7 +1,7 @@
 //! What `ralph init` makes of projects as they really look: their usual files together, those that do not matter beside those that do. What it prints and
 //! writes for each is kept in `real_shapes.txt`.
 
-use std::os::unix::fs::PermissionsExt;
+use std::{fmt::Write as _, os::unix::fs::PermissionsExt};
 
 use ralph_testkit::pty::Pty;
 
@@ -120,7 +120,7 @@ fn u2_init_in_real_project_shapes() {
         let out = run(bed.command(RALPH).args(["init", "--yes"]).env("PATH", &path), b"");
         assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{shape}: {}", out.stdout);
         let names: Vec<&str> = files.iter().map(|(file, _)| *file).collect();
-        all += &format!("## {shape}\n\nfiles: {}\n\n{}\n", names.join(", "), out.stdout);
+        writeln!(all, "## {shape}\n\nfiles: {}\n\n{}", names.join(", "), out.stdout).unwrap();
     }
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/spec/setup/real_shapes.txt");
     if text_of(&kept) != all {
