@@ -6,7 +6,9 @@ use ralph_core::text::time::Millis;
 
 use crate::{
     machine::{Rank, rank},
+    pull_requests,
     records::{self, Found, JOB, Job, SPEC, Spec, State, WANT, WANT_ALL, Want, Wish, key},
+    signing::Signers,
     store::{Changes, Cursor, Entry, Error, Holder, Revision, Store},
 };
 
@@ -19,8 +21,8 @@ pub struct Card {
     pub job: Job,
     /// 0: it has no record yet, and waits.
     pub revision: Revision,
-    /// Why it is left alone, by the kind of the record that is of a newer version, or broken.
-    unreadable: BTreeMap<&'static str, String>,
+    /// Why it is left alone, by kind of record: one is of a newer version, broken, or not signed.
+    seals: BTreeMap<&'static str, String>,
 }
 
 #[derive(Debug, Default)]
@@ -33,9 +35,16 @@ pub struct Board {
     open: BTreeSet<(Rank, String)>,
     ranks: BTreeMap<String, Rank>,
     pub want: Want,
+    /// Whose tasks count.
+    signers: Signers,
 }
 
 impl Board {
+    /// One that leaves alone what none of these signed.
+    pub fn of_signers(signers: Signers) -> Self {
+        Board { signers, ..Board::default() }
+    }
+
     /// Reads what changed.
     pub fn refresh(&mut self, store: &dyn Store) -> Result<(), Error> {
         let mut cursor = self.cursor.clone();
@@ -61,8 +70,8 @@ impl Board {
         }
         // An id becomes a part of paths and refs. Ralph makes no other ones.
         let is_id = |id: &str| (1..=100).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        let is_job = |(kind, id): &(&str, &str)| [SPEC, WANT, JOB].contains(kind) && is_id(id);
-        let Some((kind, id)) = key.split_once('.').filter(is_job) else { return };
+        let known = |of: &str| [SPEC, WANT, JOB].into_iter().find(|kind| *kind == of);
+        let Some((kind, id)) = key.split_once('.').filter(|(_, id)| is_id(id)).and_then(|(of, id)| Some((known(of)?, id))) else { return };
         if kind != SPEC && !self.cards.contains_key(id) {
             self.loose.insert(key.to_owned(), entry);
             return;
@@ -71,6 +80,7 @@ impl Board {
         let card = self.cards.entry(id.clone()).or_default();
         card.put(kind, &entry);
         if kind == SPEC {
+            card.seal("signature", self.signers.refuse(key, &entry.value).map(|why| format!("its task {why}")));
             for kind in [WANT, JOB] {
                 if let Some(entry) = self.loose.remove(&records::key(kind, &id)) {
                     card.put(kind, &entry);
@@ -118,39 +128,50 @@ impl Board {
     /// The job that is landed next.
     pub fn to_land<'b>(&'b self, store: &'b dyn Store, needs_review: bool) -> Option<(&'b str, &'b Card)> {
         let paused = self.want.wish != Wish::Run;
-        let can = |(id, card): &(&str, &Card)| !paused && card.job.can_land(&card.want, needs_review, || is_gone(store, id, card));
+        let can = |(id, card): &(&str, &Card)| {
+            !paused && card.pull_request().is_none() && card.job.can_land(&card.want, needs_review, || is_gone(store, id, card))
+        };
         // Within a rank, what was proven first.
         self.open().filter(can).min_by_key(|(_, card)| {
-            let (came_back, priority, number) = rank(&card.spec, &card.job);
-            (came_back, priority, card.job.changed_at, number)
+            let (came_back, optional, priority, number) = rank(&card.spec, &card.job);
+            (came_back, optional, priority, card.job.changed_at, number)
         })
     }
 }
 
 impl Card {
-    /// Why it is left alone: a record of it is of a newer version, or broken.
-    pub fn left_alone(&self) -> Option<&str> {
-        self.unreadable.values().next().map(String::as_str)
+    /// Where its pull request is, if one has its work.
+    pub fn pull_request(&self) -> Option<String> {
+        pull_requests::of(&self.job).filter(|_| self.job.state == State::Proven).map(|opened| opened.url)
     }
 
-    fn put(&mut self, kind: &str, entry: &Entry) {
-        let (kind, problem) = match kind {
-            SPEC => (SPEC, adopt(entry, &mut self.spec)),
+    /// Why this process leaves it alone.
+    pub fn left_alone(&self) -> Option<&str> {
+        self.seals.values().next().map(String::as_str)
+    }
+
+    fn seal(&mut self, kind: &'static str, why: Option<String>) {
+        match why {
+            Some(why) => drop(self.seals.insert(kind, why)),
+            None => drop(self.seals.remove(kind)),
+        }
+    }
+
+    fn put(&mut self, kind: &'static str, entry: &Entry) {
+        let sealed = match kind {
+            SPEC => adopt(entry, &mut self.spec),
             WANT => {
                 self.want_revision = entry.revision;
-                (WANT, adopt(entry, &mut self.want))
+                adopt(entry, &mut self.want)
             }
             // What was read earlier may come later.
             _ if entry.revision < self.revision => return,
             _ => {
                 self.revision = entry.revision;
-                (JOB, adopt(entry, &mut self.job).or_else(|| self.job.misnames().map(str::to_owned)))
+                adopt(entry, &mut self.job).or_else(|| self.job.misnames().map(str::to_owned))
             }
         };
-        match problem {
-            Some(why) => drop(self.unreadable.insert(kind, format!("its {kind} record {why}"))),
-            None => drop(self.unreadable.remove(kind)),
-        }
+        self.seal(kind, sealed.map(|why| format!("its {kind} record {why}")));
     }
 }
 

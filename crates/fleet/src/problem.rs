@@ -13,7 +13,7 @@ pub struct Problem(pub String, Kind);
 enum Kind {
     #[default]
     Lasting,
-    /// The store cannot be asked now.
+    /// The store or the repository cannot be asked now.
     Passing,
 }
 
@@ -23,6 +23,11 @@ impl Problem {
     pub fn new(told: impl Into<String>) -> Self {
         // A program's last words may be in it, and it is shown and written down.
         Problem(secrets::mask(&told.into()), Kind::Lasting)
+    }
+
+    /// What waiting may help against.
+    pub fn passing(told: impl Into<String>) -> Self {
+        Problem(told.into(), Kind::Passing)
     }
 
     /// Whether waiting may help.

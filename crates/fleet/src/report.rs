@@ -109,6 +109,9 @@ pub fn text(board: &Board, store: &Arc<dyn Store>, place: &Place, settings: &Set
             );
             let _ = if card.job.usd_micros > 0 { write!(out, ", {}", money::shown(card.job.usd_micros)) } else { Ok(()) };
         }
+        if let Some(why) = card.left_alone() {
+            let _ = write!(out, "\n          left alone: {}", clean(why));
+        }
         for line in card.job.why.lines().take(6).filter(|_| !matches!(card.job.state, State::Landed)) {
             let _ = write!(out, "\n          {}", clean(line));
         }

@@ -37,6 +37,8 @@ pub struct Around {
     pub ledger: Ledger,
     /// What keeps landing from going on.
     pub trouble: Option<String>,
+    /// What keeps jobs from being begun.
+    pub short: Option<String>,
 }
 
 impl Around {
@@ -45,8 +47,7 @@ impl Around {
             Some(Found::Known(ledger)) => ledger,
             _ => Ledger::default(),
         };
-        let trouble = files::read(&place.root().join("landing"), 4096).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        Ok(Around { ledger, trouble })
+        Ok(Around { ledger, trouble: place.told(Place::LANDING), short: place.told(Place::WORK) })
     }
 }
 
@@ -81,6 +82,9 @@ pub fn lines(board: &Board, around: &Around, settings: &Settings, place: &Place,
     }
     if let Some(trouble) = &around.trouble {
         lines.push(format!("landing waits: {}", clean(trouble)));
+    }
+    if let Some(short) = &around.short {
+        lines.push(format!("no job is begun: {}", clean(short)));
     }
     lines.push(String::new());
     let now = clock::now();

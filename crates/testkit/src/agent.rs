@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::client::{Permit, Tui, install_once, runs, sealed_program};
+use crate::client::{Permit, Tui, find_on_path, install_once, runs, sealed_program};
 use crate::model_server::{ModelServer, Reply};
+use crate::nightly;
 use crate::process::{Output, run_bounded};
 use crate::project::Project;
 use crate::pty::Pty;
@@ -26,6 +27,7 @@ const MODEL: &str = "fake-model";
 const KEY: &str = "test-key-0000";
 
 /// An agent's client.
+#[derive(Clone)]
 pub struct Agent {
     /// Its name for ralph.
     pub name: &'static str,
@@ -37,11 +39,22 @@ pub struct Agent {
     unpack: Option<&'static str>,
     /// Lets it take its prompt from the command line, act without asking, and trust the project's hooks.
     args: &'static [&'static str],
+    screen: Screen,
     /// The variables and the files in the home that lead it to the model at that address.
     vars: fn(&str) -> Vec<(&'static str, String)>,
     files: fn(&str) -> Vec<(&'static str, String)>,
     /// Its tool that runs a command.
     shell: fn(&str) -> (&'static str, Value),
+}
+
+/// How it is used by a person.
+#[derive(Clone)]
+struct Screen {
+    args: &'static [&'static str],
+    /// What it asks before it takes a prompt, in this order, and the keys that agree.
+    asks: &'static [(&'static str, &'static str)],
+    /// Then it shows this.
+    ready: &'static str,
 }
 
 impl std::fmt::Debug for Agent {
@@ -58,6 +71,11 @@ static AGENTS: [Agent; 7] = [
         start: &["node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"],
         unpack: None,
         args: &["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"],
+        screen: Screen {
+            args: &["--no-daemon", "--dangerously-bypass-approvals-and-sandbox"],
+            asks: &[("Trust this folder?", "\r"), ("› 1. Review hooks", "2"), ("› 2. Trust all and continue", "\r")],
+            ready: "Ask Codex to do anything",
+        },
         vars: |_| vec![("FAKE_KEY", KEY.to_owned())],
         files: |url| {
             let provider = format!("name = \"fake\"\nbase_url = \"{url}/v1\"\nwire_api = \"responses\"\nenv_key = \"FAKE_KEY\"\n");
@@ -74,6 +92,11 @@ static AGENTS: [Agent; 7] = [
         start: &[NODE_PROGRAM, "node_modules/@google/gemini-cli/bundle/gemini.js"],
         unpack: None,
         args: &["--skip-trust", "--approval-mode", "yolo", "-m", "gemini-2.5-pro", "-p"],
+        screen: Screen {
+            args: &["--skip-trust", "--approval-mode", "yolo", "-m", "gemini-2.5-pro"],
+            asks: &[],
+            ready: "Type your message",
+        },
         vars: |url| {
             vec![
                 ("GOOGLE_GEMINI_BASE_URL", url.to_owned()),
@@ -99,6 +122,7 @@ static AGENTS: [Agent; 7] = [
         start: &["node_modules/@github/copilot-linux-x64/copilot"],
         unpack: None,
         args: &["--allow-all", "--no-auto-update", "--no-ask-user", "-p"],
+        screen: Screen { args: &["--no-auto-update"], asks: &[("Confirm folder trust", "\r")], ready: "/ commands" },
         vars: |url| {
             vec![
                 ("COPILOT_OFFLINE", "true".to_owned()),
@@ -118,6 +142,7 @@ static AGENTS: [Agent; 7] = [
         start: &[NODE_PROGRAM, "node_modules/@qwen-code/qwen-code/cli-entry.js"],
         unpack: None,
         args: &["--approval-mode", "yolo", "-p"],
+        screen: Screen { args: &["--approval-mode", "yolo"], asks: &[], ready: "Type your message" },
         vars: |url| vec![("OPENAI_BASE_URL", format!("{url}/v1")), ("OPENAI_API_KEY", KEY.to_owned()), ("OPENAI_MODEL", MODEL.to_owned())],
         files: |_| {
             let settings = json!({
@@ -136,6 +161,7 @@ static AGENTS: [Agent; 7] = [
         start: &["node_modules/@factory/cli-linux-x64/bin/droid"],
         unpack: None,
         args: &["exec", "-m", "custom:fake-model", "--skip-permissions-unsafe"],
+        screen: Screen { args: &[], asks: &[("Trust this folder?", "\r")], ready: "? for help" },
         // Over ACP it wants a key of its own, which it would ask its makers about.
         vars: |_| {
             let switches = ["FACTORY_DISABLE_KEYRING", "FACTORY_AIRGAP_ENABLED"].map(|name| (name, "1".to_owned()));
@@ -159,6 +185,7 @@ static AGENTS: [Agent; 7] = [
              fs.writeFileSync('grok', require('zlib').brotliDecompressSync(packed), {mode: 0o755});",
         ),
         args: &["--trust", "--always-approve", "-m", MODEL, "-p"],
+        screen: Screen { args: &["-m", MODEL], asks: &[], ready: "Logged in with API key" },
         vars: |_| vec![],
         files: |url| {
             let model = format!("[model.{MODEL}]\nmodel = \"{MODEL}\"\nbase_url = \"{url}/v1\"\napi_key = \"{KEY}\"\n");
@@ -173,6 +200,7 @@ static AGENTS: [Agent; 7] = [
         start: &["node_modules/opencode-linux-x64/bin/opencode"],
         unpack: None,
         args: &["run", "--auto"],
+        screen: Screen { args: &[], asks: &[], ready: "Ask anything" },
         vars: |_| vec![("OPENCODE_DISABLE_AUTOUPDATE", "1".to_owned()), ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned())],
         files: |url| {
             let limit = json!({"context": 100_000, "output": 8_000});
@@ -190,6 +218,23 @@ static AGENTS: [Agent; 7] = [
 impl Agent {
     pub fn by_name(name: &str) -> &'static Self {
         AGENTS.iter().find(|agent| agent.name == name).unwrap_or_else(|| panic!("no agent {name}"))
+    }
+
+    /// The pinned version, and in the nightly run the newest one of the registry, too.
+    pub fn releases(name: &str) -> Vec<&'static Self> {
+        let pinned = Self::by_name(name);
+        std::iter::once(pinned).chain(nightly::is_on().then(|| pinned.newest()).flatten()).collect()
+    }
+
+    /// The newest one, if it is another one and the registry can be asked.
+    fn newest(&self) -> Option<&'static Self> {
+        let mut command = Command::new(find_on_path("npm")?);
+        let output = run_bounded(command.args(["view", self.package, "version"]), b"", Duration::from_mins(1));
+        let version = output.stdout.trim();
+        let is_version = output.success() && version.starts_with(|c: char| c.is_ascii_digit()) && !version.contains(char::is_whitespace);
+        // A few for each process of a test run, which needs them to its end.
+        let newest = || &*Box::leak(Box::new(Self { version: Box::leak(version.into()), ..self.clone() }));
+        (is_version && version != self.version).then(newest)
     }
 
     /// A reply that has the agent run a command.
@@ -272,12 +317,26 @@ impl InstalledAgent {
         run_bounded(&mut command, b"", Duration::from_mins(3))
     }
 
-    /// The client on its screen; it shows `ready` when it takes a prompt.
-    pub fn screen(&self, project: &Project, server: &ModelServer, ready: &str) -> Tui {
+    /// The client on its screen, once it takes a prompt. What it asks before is answered with yes.
+    pub fn screen(&self, project: &Project, server: &ModelServer) -> Tui {
+        const PATIENCE: Duration = Duration::from_mins(3);
+        const AGAIN: Duration = Duration::from_secs(20);
+        let Screen { args, asks, ready } = &self.agent.screen;
         let mut command = self.command(project);
-        command.envs((self.agent.vars)(&server.base_url()));
+        command.args(*args).envs((self.agent.vars)(&server.base_url()));
         let tui = Tui { pty: Pty::spawn(command, 40, 120) };
-        tui.expect_text(ready, Duration::from_mins(3));
+        for (question, keys) in *asks {
+            tui.expect_text(question, PATIENCE);
+            // Some take no keys in their first moment, and a key too much would answer the next question.
+            let mut sent = 0;
+            while tui.pty.wait_for(|screen| !screen.contains(question), if sent == 0 { Duration::from_millis(700) } else { AGAIN }).is_err()
+            {
+                assert!(sent < 5, "{question} stays: {}", tui.screen());
+                tui.pty.send(keys);
+                sent += 1;
+            }
+        }
+        tui.expect_text(ready, PATIENCE);
         tui
     }
 

@@ -1,5 +1,7 @@
 //! Who did what: the work on a loop by agent and model.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::{History, Iteration, MOST, Used};
@@ -39,13 +41,15 @@ pub struct AgentWork {
 }
 
 /// What a session that ralph did not start used at a moment.
-#[derive(Debug, Clone, Copy)]
-pub struct OwnUse<'a> {
+#[derive(Debug, Clone)]
+pub struct OwnUse {
+    pub agent: &'static str,
     pub at: Millis,
-    pub model: Option<&'a str>,
+    pub model: Option<Arc<str>>,
     pub tokens: Tokens,
     pub tool_calls: u64,
-    pub usd_micros: Micros,
+    /// `None`: the model's price is not known.
+    pub usd_micros: Option<Micros>,
     /// How full its context was; 0: not known, or a subagent's.
     pub context: u64,
 }
@@ -153,12 +157,23 @@ impl History {
         self.own_stops > 0 || (self.rounds.is_empty() && self.open.sessions == 0 && self.working.is_none())
     }
 
-    /// Takes what transcripts of Claude Code's sessions tell, which is all of it: what was counted against a limit is a part. What a session used while a run had
-    /// the loop was not for the loop.
-    pub fn add_own_use<'a>(&mut self, all: impl IntoIterator<Item = OwnUse<'a>>) {
-        let counted = self.rounds.iter_mut().map(|iteration| &mut iteration.used).chain([&mut self.open]);
-        counted.for_each(Used::drop_counted);
-        self.workers.counted.retain(|row| row.worker.agent != FIRST_AGENT);
+    /// The agents whose own sessions worked on it, or may be at it.
+    pub fn own_agents(&self) -> Vec<&str> {
+        let ended = self.rounds.iter().flat_map(|iteration| iteration.workers().map(|(agent, _)| agent));
+        let mut all: Vec<&str> = ended.chain([self.agent_now()]).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Takes what agents' transcripts of their sessions tell. the first agent's tell all of it: what was counted against a limit is a part. What a session used while
+    /// a run had the loop was not for the loop.
+    pub fn add_own_use(&mut self, all: Vec<OwnUse>) {
+        if all.iter().any(|one| one.agent == FIRST_AGENT) {
+            let counted = self.rounds.iter_mut().map(|iteration| &mut iteration.used).chain([&mut self.open]);
+            counted.for_each(Used::drop_counted);
+            self.workers.counted.retain(|row| row.worker.agent != FIRST_AGENT);
+        }
         for one in all {
             if self.workers.had_run(one.at) || self.ended.is_some_and(|ended| one.at > ended.at) {
                 continue;
@@ -166,20 +181,18 @@ impl History {
             let at = self.rounds.partition_point(|iteration| iteration.ended < one.at);
             let used = match self.rounds.get_mut(at) {
                 // Another agent's own session did it.
-                Some(iteration) if iteration.agent != FIRST_AGENT && iteration.used.sessions == 0 => continue,
+                Some(iteration) if iteration.agent != one.agent && iteration.used.sessions == 0 => continue,
                 Some(iteration) => {
-                    if iteration.agent == FIRST_AGENT && iteration.model.is_none() {
-                        iteration.model = one.model.map(str::to_owned);
+                    if iteration.agent == one.agent && iteration.model.is_none() {
+                        iteration.model = one.model.as_deref().map(str::to_owned);
                     }
                     &mut iteration.used
                 }
                 None => &mut self.open,
             };
-            let row = row(&mut self.workers.told, FIRST_AGENT, one.model);
+            let row = row(&mut self.workers.told, one.agent, one.model.as_deref());
             for used in [used, &mut row.used] {
-                used.add(one.tokens, one.tool_calls, one.usd_micros);
-                used.estimated = true;
-                used.context = used.context.max(one.context);
+                used.add_own(&one);
             }
         }
     }

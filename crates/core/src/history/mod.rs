@@ -211,6 +211,17 @@ impl Used {
         self.usd_micros = plus(self.usd_micros, (is_told || usd_micros > 0).then_some(usd_micros), u64::saturating_add);
     }
 
+    fn add_own(&mut self, one: &OwnUse) {
+        let (before, tokens) = (self.usd_micros, one.tokens.total());
+        self.add(one.tokens, one.tool_calls, one.usd_micros.unwrap_or(0));
+        if one.usd_micros.is_none() && tokens > 0 {
+            (self.usd_micros, self.cost_unknown) = (before, true);
+            self.unpriced_tokens = self.unpriced_tokens.saturating_add(tokens);
+        }
+        self.estimated = true;
+        self.context = self.context.max(one.context);
+    }
+
     fn join(&mut self, other: &Used) {
         self.sessions += other.sessions;
         self.tool_calls = plus(self.tool_calls, other.tool_calls, u64::saturating_add);

@@ -286,16 +286,22 @@ fn h8_each_agent_of_an_iteration_has_its_share() {
     assert_eq!(told.used().usd(), 750);
     // Its transcript tells more than the limit counted.
     let used = |seconds: i64| OwnUse {
+        agent: FIRST_AGENT,
         at: 1_794_830_400_000 + seconds * 1000,
-        model: Some("opus"),
+        model: Some("opus".into()),
         tokens: Tokens { input: 9, ..Tokens::default() },
         tool_calls: 1,
-        usd_micros: 60,
+        usd_micros: Some(60),
         context: 9,
     };
-    told.add_own_use([used(5), used(15)]);
+    told.add_own_use(vec![used(5), used(15)]);
     assert_eq!(rows(&told), [("codex".to_owned(), 0, 700), ("claude".to_owned(), 1, 60)]);
     assert_eq!((told.used().usd(), told.rounds[0].model.as_deref()), (760, Some("opus")));
+    // Another agent's session did none of it, and one without a price is named.
+    told.add_own_use(vec![OwnUse { agent: "gemini", ..used(15) }]);
+    assert_eq!(rows(&told).len(), 2);
+    told.add_own_use(vec![OwnUse { agent: "gemini", usd_micros: None, ..used(25) }]);
+    assert_eq!((told.open.unpriced_tokens, told.open.usd_micros, told.used().usd()), (9, None, 760));
 }
 
 #[test]

@@ -38,6 +38,7 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
     match call.event.about.as_deref().unwrap_or_default() {
         "clear" => after_clear(call, session),
         "compact" => after_compact(call),
+        _ if call.client.host.begins_silently() && is_after_clear(call) => after_clear(call, session),
         _ => {
             let read = read_until_now(session, call.transcript());
             // The owner is back: its loop is no longer left behind.
@@ -99,6 +100,11 @@ fn was_cleared(call: &Call, state: &State) -> bool {
         Some(pid) => state.client_pid == Some(pid),
         None => is_of_host(call, state) && (state.cleared || !call.client.host.announces_clear()),
     }
+}
+
+/// Whether a session of this agent said that it was cleared, and no other has begun since.
+fn is_after_clear(call: &Call) -> bool {
+    loops::all(&call.project).iter().any(|found| was_cleared(call, &journal::live_state(&call.project, found)))
 }
 
 fn is_of_host(call: &Call, state: &State) -> bool {

@@ -2,7 +2,7 @@
 
 use super::{
     acp,
-    host::{ALL, Clear, Context, Form, Host, Typed},
+    host::{ALL, Clear, Context, Host, Typed},
 };
 
 /// One line of the table.
@@ -25,6 +25,9 @@ struct Proof {
 }
 
 const CLIENT: &str = "client/hosts.rs";
+const SCREENS: &str = "client/host_screens.rs";
+/// Beside this file.
+const SESSIONS: &str = "../../engine/src/hosts/session_files.rs";
 const RUN: &str = "client/run_agents.rs";
 const RUN_ACP: &str = "client/run_acp.rs";
 const EVENTS: &str = "spec/hosts.rs";
@@ -40,38 +43,39 @@ const RUN_OVER_ACP: &[&str] = &["gemini", "copilot", "qwen", "droid", "grok", "o
 /// The agents that run commands as hooks, all of which go through the same cases.
 const HOOKED: &[&str] = &["codex", "gemini", "copilot", "qwen", "droid", "grok"];
 const OPENCODE: &[&str] = &["opencode"];
-const OPENCODES_LOOP: &str = "h3_h4_h10_a_loop_goes_on_in_opencode_by_its_plugin";
-const OPENCODES_ESC: &str = "h3_h7_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode";
+const ON_SCREEN: &str = "h3_h4_a_typed_command_starts_a_loop_that_goes_on_to_its_claim_on_the_screen";
+const OPENCODES_LOOP: &str = "h3_h4_a_loop_goes_on_in_opencode_by_its_plugin";
+const OPENCODES_ESC: &str = "h3_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode";
 
-const ABILITIES: [Ability; 15] = [
+const ABILITIES: [Ability; 16] = [
     Ability {
         what: "`ralph init --agent`",
         cell: |host| if host.is_claude() { "`ralph init`".to_owned() } else { format!("`{}`", host.name) },
         proofs: &[
-            by(EVENTS, "h10_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back", HOOKED),
-            by(EVENTS, "h4_the_plugin_of_opencode_comes_and_goes", OPENCODE),
+            by(EVENTS, "h7_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back", HOOKED),
+            by(EVENTS, "h7_the_plugin_of_opencode_comes_and_goes", OPENCODE),
         ],
         in_short: true,
     },
     Ability {
         what: "goes on until its claim",
         cell: |_| YES.to_owned(),
-        proofs: &[by(CLIENT, "h1_h2_a_loop_goes_on_until_the_claim", HOOKED), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
+        proofs: &[by(CLIENT, "h3_a_loop_goes_on_until_the_claim", HOOKED), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
         in_short: true,
     },
     Ability {
         what: "the claim needs its proof",
         cell: |_| YES.to_owned(),
-        proofs: &[by(CLIENT, "h10_a_claim_counts_when_its_proof_holds", HOOKED), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
+        proofs: &[by(CLIENT, "h3_a_claim_counts_when_its_proof_holds", HOOKED), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
         in_short: true,
     },
     Ability {
         what: "an error costs no iteration, another session is left alone",
         cell: |_| YES.to_owned(),
         proofs: &[
-            by(CLIENT, "h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone", HOOKED),
+            by(CLIENT, "h2_h3_an_error_costs_no_iteration_and_another_session_is_left_alone", HOOKED),
             by(CLIENT, OPENCODES_ESC, OPENCODE),
-            by(EVENTS, "h9_another_session_is_left_alone", OPENCODE),
+            by(EVENTS, "h3_another_session_is_left_alone", OPENCODE),
         ],
         in_short: false,
     },
@@ -84,23 +88,34 @@ const ABILITIES: [Ability; 15] = [
     Ability {
         what: "a new hook waits for your review",
         cell: |host| yes(host.registration.as_ref().is_some_and(|registration| registration.review.is_some())),
-        proofs: &[by(CLIENT, "h7_the_doctor_knows_which_hooks_codex_has_reviewed", &["codex"])],
+        proofs: &[
+            by(CLIENT, "h7_the_doctor_knows_which_hooks_codex_has_reviewed", &["codex"]),
+            by(SCREENS, ON_SCREEN, HOOKED),
+            by(CLIENT, OPENCODES_LOOP, OPENCODE),
+        ],
         in_short: false,
     },
     Ability {
         what: "typed command",
         cell: |host| match host.typed {
             Typed::Everywhere => format!("`{}ralph-loop`", host.command_mark),
-            Typed::WithoutScreen => format!("`{}ralph-loop`, without its screen", host.command_mark),
-            Typed::NotTried => NOT_TRIED.to_owned(),
+            Typed::OnScreen => format!("`{}ralph-loop`, on its screen", host.command_mark),
         },
-        proofs: &[by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[]), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
+        proofs: &[
+            by(EVENTS, "h4_typed_commands_start_and_cancel_without_a_model_call", &[]),
+            by(SCREENS, ON_SCREEN, HOOKED),
+            by(CLIENT, OPENCODES_LOOP, OPENCODE),
+        ],
         in_short: true,
     },
     Ability {
         what: "cancel and status without a model call",
-        cell: |host| if host.typed == Typed::NotTried { NOT_TRIED.to_owned() } else { YES.to_owned() },
-        proofs: &[by(EVENTS, "h8_typed_commands_start_and_cancel_without_a_model_call", &[]), by(CLIENT, OPENCODES_LOOP, OPENCODE)],
+        cell: |_| YES.to_owned(),
+        proofs: &[
+            by(EVENTS, "h4_typed_commands_start_and_cancel_without_a_model_call", &[]),
+            by(SCREENS, ON_SCREEN, HOOKED),
+            by(CLIENT, OPENCODES_LOOP, OPENCODE),
+        ],
         in_short: false,
     },
     Ability {
@@ -112,11 +127,14 @@ const ABILITIES: [Ability; 15] = [
     Ability {
         what: "`/clear` takes the loop along",
         cell: |host| match host.clear {
-            Clear::Told => YES.to_owned(),
+            Clear::Told | Clear::ToldAtEnd => YES.to_owned(),
             Clear::Untold => "if it is the only one".to_owned(),
             Clear::NotSeen => NO.to_owned(),
         },
-        proofs: &[by(EVENTS, "h6_a_loop_goes_along_with_clear", &["gemini", "qwen", "codex"])],
+        proofs: &[
+            by(EVENTS, "h3_a_loop_goes_along_with_clear", &["gemini", "qwen", "codex", "droid"]),
+            by(SCREENS, "h3_clear_takes_the_loop_along_where_the_agent_tells_of_it", HOOKED),
+        ],
         in_short: false,
     },
     Ability {
@@ -126,7 +144,7 @@ const ABILITIES: [Ability; 15] = [
             Some(registration) if registration.events.contains(&"Interrupt") => "at once".to_owned(),
             Some(_) => NO.to_owned(),
         },
-        proofs: &[by(EVENTS, "h7_an_interrupt_that_is_told_pauses_the_loop", &["codex"]), by(CLIENT, OPENCODES_ESC, OPENCODE)],
+        proofs: &[by(EVENTS, "h3_an_interrupt_that_is_told_pauses_the_loop", &["codex"]), by(CLIENT, OPENCODES_ESC, OPENCODE)],
         in_short: false,
     },
     Ability {
@@ -134,16 +152,28 @@ const ABILITIES: [Ability; 15] = [
         cell: |host| match host.cap {
             Some(cap) if host.is_claude() => format!("{} without a tool call", cap.honours),
             Some(cap) => format!("{} in a turn", cap.honours),
-            None if is_plugin(host) => NOT_TRIED.to_owned(),
             None => "none".to_owned(),
         },
-        proofs: &[by(EVENTS, "h5_a_loop_pauses_one_block_before_the_agents_own_cap", &["copilot", "qwen", "grok"])],
+        proofs: &[
+            by(EVENTS, "h3_a_loop_pauses_one_block_before_the_agents_own_cap", &["copilot", "qwen", "grok"]),
+            by(CLIENT, "h3_a_loop_pauses_before_the_agents_own_cap", HOOKED),
+            by(CLIENT, "h3_no_cap_of_opencodes_ends_a_loop", OPENCODE),
+        ],
         in_short: false,
     },
     Ability {
         what: "the loop in its status line",
         cell: |host| yes(host.registration.as_ref().is_none_or(|registration| registration.status_line.is_some())),
-        proofs: &[by("spec/eyes_statusline.rs", "h4_the_status_line_of_other_agents_has_the_sessions_loop", &["copilot", "qwen", "grok"])],
+        proofs: &[
+            by("spec/eyes_statusline.rs", "h4_the_status_line_of_other_agents_has_the_sessions_loop", &["copilot", "qwen", "grok"]),
+            by(SCREENS, ON_SCREEN, &["copilot", "qwen", "grok"]),
+        ],
+        in_short: false,
+    },
+    Ability {
+        what: "tokens and cost of its own sessions are in the report",
+        cell: |host| yes(host.is_claude() || host.session_files.is_some()),
+        proofs: &[by(SESSIONS, "h8_what_a_session_used_is_read_from_its_file", &["codex", "gemini", "copilot", "qwen"])],
         in_short: false,
     },
     Ability {
@@ -164,12 +194,6 @@ const ABILITIES: [Ability; 15] = [
 
 const YES: &str = "yes";
 const NO: &str = "no";
-const NOT_TRIED: &str = "not tried";
-
-/// Ralph's own program speaks for it.
-fn is_plugin(host: &Host) -> bool {
-    host.registration.as_ref().is_some_and(|registration| matches!(registration.form, Form::Plugin(_)))
-}
 
 fn yes(is: bool) -> String {
     if is { YES } else { NO }.to_owned()
@@ -206,10 +230,10 @@ impl Ability {
     fn of(&self, host: &Host) -> String {
         let cell = (self.cell)(host);
         let is_shown = host.is_claude() || self.proofs.iter().any(|proof| proof.agents.is_empty() || proof.agents.contains(&host.name));
-        if !is_shown && cell != NOT_TRIED { format!("{cell}*") } else { cell }
+        if is_shown { cell } else { format!("{cell}*") }
     }
 
-    /// `client h1 h2, events h7`.
+    /// `client h3, events h7`.
     fn proven_by(&self) -> String {
         let mut all: Vec<String> = self.proofs.iter().map(Proof::in_short).collect();
         all.dedup();
@@ -218,7 +242,7 @@ impl Ability {
 }
 
 impl Proof {
-    /// `client h1 h2`.
+    /// `client h3 h4`.
     fn in_short(&self) -> String {
         let is_id = |word: &&str| word.strip_prefix('h').is_some_and(|n| !n.is_empty() && n.bytes().all(|c| c.is_ascii_digit()));
         let ids: Vec<&str> = self.name.split('_').take_while(is_id).collect();
@@ -232,7 +256,7 @@ mod tests {
 
     /// A line of the table is not better than its test, which exists.
     #[test]
-    fn h3_every_proof_of_the_table_is_a_test() {
+    fn h9_every_proof_of_the_table_is_a_test() {
         let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/../ralph/tests");
         for proof in ABILITIES.iter().flat_map(|ability| ability.proofs) {
             let text = std::fs::read_to_string(format!("{tests}/{}", proof.file)).unwrap();
@@ -243,9 +267,40 @@ mod tests {
         }
     }
 
+    /// `docs/hosts.md` tells what an agent takes, with Qwen Code as the example: its file, and a line where agents are listed. Nothing else knows it.
+    #[test]
+    fn h1_an_agent_is_one_file_and_a_line_where_agents_are_listed() {
+        let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let (mut folders, mut files) = (vec![crates.join("core/src"), crates.join("engine/src"), crates.join("ralph/src")], Vec::new());
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() { folders.push(path) } else { files.push(path) }
+            }
+        }
+        let knows = |path: &std::path::PathBuf| {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            code.lines().any(|line| line.to_lowercase().contains("qwen") && !line.trim_start().starts_with("//"))
+        };
+        let mut found: Vec<String> = files
+            .iter()
+            .filter(|path| !path.ends_with("tests.rs") && knows(path))
+            .map(|path| path.strip_prefix(crates).unwrap().display().to_string())
+            .collect();
+        found.sort();
+        let places =
+            ["abilities.rs", "acp/mod.rs", "host.rs", "mod.rs", "qwen.rs", "signs.rs"].map(|name| format!("engine/src/hosts/{name}"));
+        assert_eq!(found, [&places[..], &["ralph/src/commands/init.rs".to_owned()]].concat());
+        let guide = std::fs::read_to_string(crates.join("../docs/hosts.md")).unwrap();
+        for name in ["qwen.rs", "hosts/mod.rs", "host.rs", "signs.rs", "abilities.rs", "acp/mod.rs"] {
+            assert!(guide.contains(name), "docs/hosts.md does not name {name}");
+        }
+    }
+
     /// Each agent's row shows in the table.
     #[test]
-    fn h3_the_table_has_a_column_for_every_agent() {
+    fn h9_the_table_has_a_column_for_every_agent() {
         let table = table();
         let lines: Vec<&str> = table.lines().filter(|line| line.starts_with('|')).collect();
         assert_eq!(lines.len(), ABILITIES.len() + 2);

@@ -10,6 +10,7 @@ use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
     host::{Advice, Answers, Clear, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch, Typed, Unit},
+    session_files::{SessionFiles, Told, whole},
 };
 
 use crate::{hosts::claude::registration::CommandLine, sys::digest};
@@ -50,10 +51,7 @@ fn says(event: &Value, says: &mut Vec<Says>) {
         ("error", _) => says.push(Says::Error { message: text(event, "message"), status: None }),
         ("turn.failed", _) => says.push(Says::failed(text(&event["error"], "message"))),
         ("turn.completed", _) => {
-            // What came from the cache is part of the input.
-            let used = tokens(&event["usage"], ["input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens"]);
-            let input = used.input.saturating_sub(used.cache_read).saturating_sub(used.cache_written);
-            says.extend([Says::Used { model: None, tokens: Tokens { input, ..used }, usd: None, in_all: true }, Says::Ended]);
+            says.extend([Says::Used { model: None, tokens: answered(&event["usage"]), usd: None, in_all: true }, Says::Ended]);
         }
         _ => {}
     }
@@ -76,9 +74,11 @@ pub(super) const HOST: Host = Host {
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
     command_mark: '$',
     typed: Typed::Everywhere,
+    expanded: None,
     clear: Clear::Untold,
     reports_typed: false,
     cap: None,
+    session_files: Some(SessionFiles { folder: ".codex/sessions", named: whole, line: kept }),
     registration: Some(Registration {
         folder: ".codex",
         moved_by: Some(("CODEX_HOME", "")),
@@ -95,6 +95,26 @@ pub(super) const HOST: Host = Host {
         status_line: None,
     }),
 };
+
+/// A line in the file of a session: the model of a turn, a call of a tool, or what one answer used.
+fn kept(line: &Value) -> Option<Told> {
+    let data = &line["payload"];
+    match line["type"].as_str()? {
+        "turn_context" => Some(Told::Model(text(data, "model"))),
+        "response_item" if data["type"].as_str().is_some_and(|kind| kind.ends_with("_call")) => Some(Told::ToolCall),
+        "token_usage_record" => {
+            Some(Told::Answer { id: text(data, "response_id"), model: None, tokens: answered(&data["usage"]), tool_calls: 0 })
+        }
+        _ => None,
+    }
+}
+
+/// What came from the cache, or went into it, is part of the input.
+fn answered(usage: &Value) -> Tokens {
+    let used = tokens(usage, ["input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens"]);
+    let input = used.input.saturating_sub(used.cache_read).saturating_sub(used.cache_written);
+    Tokens { input, ..used }
+}
 
 /// Whether an id is a UUID of version 7, which begins with the time.
 fn is_version_7(id: Option<&str>) -> bool {

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{Advice, Answers, Cap, Clear, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature, Typed, Unit},
+    host::{
+        Advice, Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature, Typed, Unit,
+    },
+    session_files::{SessionFiles, Told, whole},
 };
 
 use crate::sys::{env, files};
@@ -43,11 +46,8 @@ fn says(event: &Value, says: &mut Vec<Says>) {
             says.push(Says::ToolEnded { id: id(), failed: data["success"] != true, denied });
         }
         "session.usage_record" => {
-            let used = tokens(&data["usage"], ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"]);
-            // What came from the cache is part of the input.
-            let input = used.input.saturating_sub(used.cache_read).saturating_sub(used.cache_written);
             let model = data["model"].as_str().map(str::to_owned);
-            says.push(Says::Used { model, tokens: Tokens { input, ..used }, usd: None, in_all: false });
+            says.push(Says::Used { model, tokens: answered(&data["usage"]), usd: None, in_all: false });
         }
         "session.error" => {
             says.push(Says::Failed {
@@ -61,6 +61,24 @@ fn says(event: &Value, says: &mut Vec<Says>) {
         }
         _ => {}
     }
+}
+
+/// What an answer used, in the file of a session.
+fn kept(line: &Value) -> Option<Told> {
+    let usage = &line["data"]["usage"];
+    (line["type"] == "session.usage_record").then(|| Told::Answer {
+        id: text(line, "id"),
+        model: usage["model"].as_str().map(str::to_owned),
+        tokens: answered(usage),
+        tool_calls: usage["numToolCalls"].as_u64().unwrap_or(0),
+    })
+}
+
+/// What came from the cache, or went into it, is part of the input.
+fn answered(usage: &Value) -> Tokens {
+    let used = tokens(usage, ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"]);
+    let input = used.input.saturating_sub(used.cache_read).saturating_sub(used.cache_written);
+    Tokens { input, ..used }
 }
 
 /// Its stream has no tokens; the file of the session has.
@@ -88,10 +106,12 @@ pub(super) const HOST: Host = Host {
     message: Message::Transcript { line, written, lags: true },
     answers: Answers { context: Context::Flat, instead: Instead::Block, shows_line: false, escapes: false },
     command_mark: '/',
-    typed: Typed::WithoutScreen,
+    typed: Typed::Everywhere,
+    expanded: Some(of_skill),
     clear: Clear::NotSeen,
     reports_typed: false,
-    cap: Some(Cap { honours: 8, variable: None }),
+    cap: Some(Cap { honours: 8, variable: None, setting: None }),
+    session_files: Some(SessionFiles { folder: ".copilot/session-state", named: whole, line: kept }),
     registration: Some(Registration {
         folder: ".copilot",
         moved_by: None,
@@ -100,13 +120,21 @@ pub(super) const HOST: Host = Host {
         unit: Unit::Seconds,
         events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd"],
         hasty_events: &[],
-        commands: None,
+        commands: Some(("skills", CommandForm::Skill)),
         consent: None,
         review: None,
         switches: &[],
         status_line: Some(("settings.json", r#""statusLine": { "type": "command", "command": "ralph statusline" }"#)),
     }),
 };
+
+/// On its screen a typed command is a skill, and the prompt says which one, with its text and what was typed after it.
+fn of_skill(prompt: &str) -> Option<(&str, &str)> {
+    let (name, rest) = prompt.strip_prefix("The user explicitly invoked the \"/")?.split_once('"')?;
+    let body = rest.trim_end().strip_suffix("</skill-context>")?;
+    let typed = body.split_once("\nARGUMENTS: ").map_or("", |(_, typed)| typed);
+    Some((name, typed.strip_suffix('\n').unwrap_or(typed)))
+}
 
 fn line(line: &Value) -> Line {
     let data = &line["data"];

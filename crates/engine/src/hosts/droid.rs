@@ -9,6 +9,7 @@ use super::{
         Advice, Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Off, Registration, Signature, Switch,
         Typed, Unit,
     },
+    slash,
 };
 
 const HEADLESS: Headless = Headless {
@@ -52,12 +53,14 @@ pub(super) const HOST: Host = Host {
     events: &[],
     fields: Fields { turn: "", ..Fields::CLAUDE },
     message: Message::Transcript { line, written, lags: false },
-    answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: false },
+    answers: Answers { context: Context::Nested, instead: Instead::Stop, shows_line: true, escapes: false },
     command_mark: '/',
-    typed: Typed::NotTried,
-    clear: Clear::NotSeen,
+    typed: Typed::OnScreen,
+    expanded: Some(in_a_notification),
+    clear: Clear::ToldAtEnd,
     reports_typed: false,
     cap: None,
+    session_files: None,
     registration: Some(Registration {
         folder: ".factory",
         moved_by: None,
@@ -73,6 +76,12 @@ pub(super) const HOST: Host = Host {
         status_line: None,
     }),
 };
+
+/// The text of a command comes as a notice of the system's, and that text is the command as it was typed.
+fn in_a_notification(prompt: &str) -> Option<(&str, &str)> {
+    let text = prompt.trim().strip_prefix("<system-notification>")?.strip_suffix("</system-notification>")?;
+    slash::split_at('/', text.trim())
+}
 
 /// After an error the hook is called as if the agent had stopped; then nothing of the agent's stands below the last prompt. Notes about hooks and
 /// results of tools come as the user's, too.

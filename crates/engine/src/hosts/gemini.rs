@@ -11,6 +11,7 @@ use super::{
         Advice, Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Off, Registration, Signature, Switch,
         Typed, Unit,
     },
+    session_files::{SessionFiles, Told},
 };
 
 const HEADLESS: Headless = Headless {
@@ -74,9 +75,11 @@ pub(super) const HOST: Host = Host {
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
     command_mark: '/',
     typed: Typed::Everywhere,
+    expanded: None,
     clear: Clear::Told,
     reports_typed: false,
     cap: None,
+    session_files: Some(SessionFiles { folder: ".gemini/tmp", named: |id| id.get(..8).unwrap_or(id), line: kept }),
     registration: Some(Registration {
         folder: ".gemini",
         moved_by: None,
@@ -95,6 +98,22 @@ pub(super) const HOST: Host = Host {
         status_line: None,
     }),
 };
+
+/// An answer in the file of a session, which is written again when its tools have run. What came from the cache is part of the input.
+fn kept(line: &Value) -> Option<Told> {
+    let (used, count) = (&line["tokens"], |key: &str| line["tokens"][key].as_u64().unwrap_or(0));
+    if line["type"] != "gemini" || !used.is_object() {
+        return None;
+    }
+    let tokens = Tokens {
+        input: count("input").saturating_sub(count("cached")),
+        output: count("output").saturating_add(count("thoughts")),
+        cache_read: count("cached"),
+        cache_written: 0,
+    };
+    let tool_calls = line["toolCalls"].as_array().map_or(0, Vec::len) as u64;
+    Some(Told::Answer { id: text(line, "id"), model: line["model"].as_str().map(str::to_owned), tokens, tool_calls })
+}
 
 /// A message is written again when its tools have run: the later line counts. Results of tools come as the user's.
 fn line(line: &Value) -> Line {

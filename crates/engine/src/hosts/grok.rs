@@ -67,9 +67,11 @@ pub(super) const HOST: Host = Host {
     answers: Answers { context: Context::Ignored, instead: Instead::Block, shows_line: true, escapes: false },
     command_mark: '/',
     typed: Typed::Everywhere,
+    expanded: None,
     clear: Clear::NotSeen,
     reports_typed: false,
-    cap: Some(Cap { honours: 8, variable: None }),
+    cap: Some(Cap { honours: 8, variable: None, setting: None }),
+    session_files: None,
     registration: Some(Registration {
         folder: ".grok",
         moved_by: None,

@@ -7,9 +7,22 @@ use std::path::Path;
 use ralph_core::{judge, text::time::Millis};
 use serde_json::{Map, Value};
 
-use crate::sys::env;
+use crate::sys::{env, files};
 
-use super::{Decode, Kind, Launch, claude, codex, copilot, droid, gemini, grok, headless::Headless, opencode, prices::Prices, qwen, slash};
+use super::{
+    Decode, Kind, Launch,
+    claude::{self, settings_file::Settings},
+    codex, copilot, droid, gemini, grok,
+    headless::Headless,
+    opencode,
+    prices::Prices,
+    qwen,
+    session_files::SessionFiles,
+    slash,
+};
+
+/// A larger file holds no settings.
+const MOST_SETTINGS: usize = 4 << 20;
 
 /// An agent program.
 pub struct Host {
@@ -29,11 +42,15 @@ pub struct Host {
     /// The first character of a typed command.
     pub(super) command_mark: char,
     pub(super) typed: Typed,
+    /// The name and the arguments of a typed command in what the agent makes of it, where that is not what was typed.
+    pub(super) expanded: Option<Expanded>,
     pub(super) clear: Clear,
     /// It reports a command that a person entered, and no other, as an event of its own.
     pub(super) reports_typed: bool,
     /// How often it lets a hook send it back in one turn.
     pub(super) cap: Option<Cap>,
+    /// Where it writes down what its sessions use. Claude Code's have readers of their own.
+    pub(super) session_files: Option<SessionFiles>,
     /// How it is told to call ralph. Claude Code has more ways, and a folder for them.
     pub(crate) registration: Option<Registration>,
 }
@@ -162,6 +179,8 @@ impl Form {
 pub(crate) enum CommandForm {
     Markdown(&'static str),
     Toml(&'static str),
+    /// A folder for each, with the text in it. The agent adds what was typed by itself.
+    Skill,
 }
 
 /// What its hook calls have, and those of no other agent.
@@ -260,19 +279,23 @@ pub(super) enum Instead {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Typed {
     Everywhere,
-    /// On its screen the hook sees only what the agent makes of it.
-    WithoutScreen,
-    NotTried,
+    /// Without its screen no hook is called for a prompt.
+    OnScreen,
 }
+
+/// Finds the name and the arguments of a command in a prompt.
+pub(super) type Expanded = fn(&str) -> Option<(&str, &str)>;
 
 /// How a session that is cleared shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clear {
     /// Its end says so, before the next one begins.
     Told,
+    /// Only its end says so: the next one begins as any other.
+    ToldAtEnd,
     /// Only the beginning of the next one does.
     Untold,
-    /// Not at all, or it was not tried.
+    /// Not at all.
     NotSeen,
 }
 
@@ -281,8 +304,9 @@ pub(super) enum Clear {
 pub(super) struct Cap {
     /// So many are honoured.
     pub honours: u64,
-    /// The variable that raises it.
+    /// The variable that raises it, and the setting in the file that registers hooks.
     pub variable: Option<&'static str>,
+    pub setting: Option<&'static str>,
 }
 
 /// Every agent whose hooks ralph answers, the first one first.
@@ -328,17 +352,32 @@ impl Host {
         }
         let cap = self.cap?;
         let raised = cap.variable.and_then(env::text).and_then(|value| value.trim().parse().ok());
+        let raised = raised.or_else(|| self.setting(cap.setting?)?.as_u64());
         Some(raised.unwrap_or(cap.honours))
+    }
+
+    /// A setting of the user's, beside the hooks.
+    fn setting(&self, key: &str) -> Option<Value> {
+        let registration = self.registration.as_ref()?;
+        let file = env::home()?.join(registration.folder).join(registration.file);
+        let text = files::read(&file, MOST_SETTINGS).ok()?;
+        Settings::parse(&text).ok()?.value().get(key).cloned()
     }
 
     /// The name and the arguments of a command that was typed.
     pub(crate) fn typed_command<'p>(&self, prompt: &'p str) -> Option<(&'p str, &'p str)> {
-        slash::split_at(self.command_mark, prompt)
+        let expanded = self.expanded.and_then(|expanded| expanded(prompt));
+        expanded.or_else(|| slash::split_at(self.command_mark, prompt))
     }
 
     /// The end of a session says that it was cleared, before the next one begins.
     pub(crate) fn announces_clear(&self) -> bool {
         self.clear != Clear::Untold
+    }
+
+    /// The next session after that says nothing of it.
+    pub(crate) fn begins_silently(&self) -> bool {
+        self.clear == Clear::ToldAtEnd
     }
 
     /// Whether every stop that is sent back counts towards the cap, and not only those without a tool call.

@@ -74,9 +74,11 @@ pub(super) const HOST: Host = Host {
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: false },
     command_mark: '/',
     typed: Typed::Everywhere,
+    expanded: None,
     clear: Clear::NotSeen,
     reports_typed: true,
     cap: None,
+    session_files: None,
     registration: Some(Registration {
         folder: ".config/opencode",
         moved_by: Some(("XDG_CONFIG_HOME", "opencode")),

@@ -10,6 +10,7 @@ use super::{
         Advice, Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch,
         Typed, Unit,
     },
+    session_files::{SessionFiles, Told, whole},
 };
 
 const HEADLESS: Headless = Headless {
@@ -61,6 +62,23 @@ fn says(event: &Value, says: &mut Vec<Says>) {
     }
 }
 
+/// An answer in the file of a session. What came from the cache is part of the input.
+fn kept(line: &Value) -> Option<Told> {
+    let count = |key: &str| line["usageMetadata"][key].as_u64().unwrap_or(0);
+    if line["type"] != "assistant" || !line["usageMetadata"].is_object() {
+        return None;
+    }
+    let tokens = Tokens {
+        input: count("promptTokenCount").saturating_sub(count("cachedContentTokenCount")),
+        output: count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),
+        cache_read: count("cachedContentTokenCount"),
+        cache_written: 0,
+    };
+    let parts = line["message"]["parts"].as_array().into_iter().flatten();
+    let tool_calls = parts.filter(|part| part["functionCall"].is_object()).count() as u64;
+    Some(Told::Answer { id: text(line, "uuid"), model: line["model"].as_str().map(str::to_owned), tokens, tool_calls })
+}
+
 pub(super) const HOST: Host = Host {
     name: "qwen",
     title: "Qwen Code",
@@ -75,18 +93,20 @@ pub(super) const HOST: Host = Host {
     answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
     command_mark: '/',
     typed: Typed::Everywhere,
+    expanded: None,
     clear: Clear::Told,
     // `UserPromptExpansion` comes as well when its model calls a command as a skill, in every approval mode but the one that asks (measured with 0.24.4). A prompt
     // comes with the command's text only where the command was entered.
     reports_typed: false,
-    cap: Some(Cap { honours: 7, variable: Some("QWEN_CODE_STOP_HOOK_BLOCK_CAP") }),
+    cap: Some(Cap { honours: 7, variable: Some("QWEN_CODE_STOP_HOOK_BLOCK_CAP"), setting: Some("stopHookBlockingCap") }),
+    session_files: Some(SessionFiles { folder: ".qwen/projects", named: whole, line: kept }),
     registration: Some(Registration {
         folder: ".qwen",
         moved_by: None,
         file: "settings.json",
         form: Form::Settings,
         unit: Unit::MillisecondsFrom1000,
-        events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "StopFailure"],
+        events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "StopFailure", "SubagentStop"],
         hasty_events: &[],
         commands: Some(("commands", CommandForm::Markdown("{{args}}"))),
         consent: None,

@@ -115,7 +115,7 @@ impl Host {
 
     /// One event's entry, in the group that the agent wants around it. All of them take a line for the shell.
     fn group(&self, registration: &Registration, event: &str, command: &str) -> Value {
-        let is_stop = registration.events.first() == Some(&event);
+        let is_stop = registration.events.first() == Some(&event) || event == "SubagentStop";
         let seconds = match event {
             _ if is_stop => LONG,
             event if registration.hasty_events.contains(&event) => Registration::AT_MOST,
@@ -161,5 +161,6 @@ fn command_file(command: &Command, form: CommandForm) -> (String, String) {
         CommandForm::Toml(args) => {
             (format!("{}.toml", command.short), format!("description = \"{description}\"\nprompt = \"/{} {args}\"\n", command.short))
         }
+        CommandForm::Skill => (format!("{}/SKILL.md", command.short), command.skill()),
     }
 }

@@ -134,7 +134,7 @@ fn may_purge(project: &Project, purge: &Purge, args: &Args) -> Done {
         )));
     }
     for path in &purge.folders {
-        ui::line(format!("{} {}", ui::warn("delete "), ui::path(path)));
+        ui::line(format!("{} {}", ui::warn("delete "), ui::path_from_home(path)));
     }
     tell_projects(&purge.projects);
     if !purge.snapshots.is_empty() {
@@ -144,10 +144,10 @@ fn may_purge(project: &Project, purge: &Purge, args: &Args) -> Done {
         );
     }
     if let Some((file, lines)) = &purge.excluded {
-        ui::paragraph(format!("{} in {}: {}", ui::warn("delete "), ui::path(file), clean(&lines.join(", "))), 8);
+        ui::paragraph(format!("{} in {}: {}", ui::warn("delete "), ui::path_from_home(file), clean(&lines.join(", "))), 8);
     }
     for tree in &purge.worktrees {
-        ui::line(format!("{} {} (`git worktree remove` takes it away)", ui::good("stays  "), ui::path(tree)));
+        ui::line(format!("{} {} (`git worktree remove` takes it away)", ui::good("stays  "), ui::path_from_home(tree)));
     }
     for fleet in &purge.fleets {
         ui::line(format!("{} {} (work of a fleet that has not landed may be nowhere else)", ui::good("stays  "), ui::path(fleet)));

@@ -3,12 +3,17 @@
 use std::{path::PathBuf, time::Duration};
 
 use ralph_core::{
-    history::{History, OwnUse},
+    history::{FIRST_AGENT, History, OwnUse},
     report::{Changed, Left},
     text::{self, time::Millis},
 };
 use ralph_engine::{
-    hosts::claude::usage::{self, Spent},
+    gates::declared,
+    hosts::{
+        Host,
+        claude::usage::{self, Spent},
+        prices::Prices,
+    },
     ops::changes::{self, By, Moment},
     store::project::Project,
 };
@@ -25,24 +30,39 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MOST_BYTES: u64 = 2 << 30;
 
 /// Adds what sessions that ralph did not start used for the loop.
-pub(super) fn add_used(history: &mut History, claude_config: Option<PathBuf>) {
-    let Some(config) = claude_config.filter(|_| history.has_own_sessions()) else { return };
-    let mut spent: Vec<Spent> = Vec::new();
-    let sessions = history.sessions.iter().map(String::as_str);
-    usage::of_sessions(&config, sessions, history.started.unwrap_or(0), MOST_BYTES, |one| spent.push(one));
-    if !spent.is_empty() {
-        history.add_own_use(spent.iter().map(own_use));
+pub(super) fn add_used(project: &Project, history: &mut History, claude_config: Option<PathBuf>) {
+    if !history.has_own_sessions() {
+        return;
+    }
+    let mut used: Vec<OwnUse> = Vec::new();
+    let (sessions, since) = (|| history.sessions.iter().map(String::as_str), history.started.unwrap_or(0));
+    if let Some(config) = claude_config {
+        usage::of_sessions(&config, sessions(), since, MOST_BYTES, |one| used.push(own_use(one)));
+    }
+    let mut prices = None;
+    for host in history.own_agents().into_iter().filter_map(Host::by_name).filter(|host| !host.is_claude()) {
+        used.extend(host.own_use(sessions(), since, prices.get_or_insert_with(|| own_prices(project))));
+    }
+    history.add_own_use(used);
+}
+
+/// The prices that a person wrote down. What counts money is believed from a trusted file only.
+fn own_prices(project: &Project) -> Prices {
+    match declared::config_of_runs(project) {
+        Some(Ok((config, trust))) if trust.is_trusted() => Prices(config.run.prices),
+        _ => Prices::default(),
     }
 }
 
-fn own_use(Spent { amount, of_subagent }: &Spent) -> OwnUse<'_> {
+fn own_use(Spent { amount, of_subagent }: Spent) -> OwnUse {
     OwnUse {
+        agent: FIRST_AGENT,
         at: amount.at,
-        model: amount.model.as_deref(),
         tokens: amount.tokens,
         tool_calls: amount.tool_calls,
-        usd_micros: amount.usd_micros,
+        usd_micros: Some(amount.usd_micros),
         context: amount.context.filter(|_| !of_subagent).unwrap_or(0),
+        model: amount.model,
     }
 }
 

@@ -1,7 +1,6 @@
 //! Other agents than Claude Code, as people have them: their real clients, with the built binary as their hook, against the scripted model.
 //!
-//! One list of cases for all of them. Ids as in `spec/hosts.rs`, which has the events of each agent in every form: h1 goes on, h2 claims, h3 a stop without new
-//! words, h9 another session, and here h10, proof; h7 the doctor.
+//! One list of cases for all of them. `spec/hosts.rs` has the events of each agent in every form, `host_screens.rs` what a person sees.
 
 #![allow(clippy::print_stderr, reason = "what ralph left on disk is the evidence of a failed test")]
 
@@ -9,44 +8,49 @@ use std::{
     fs,
     io::{BufRead, BufReader, Write},
     process::Stdio,
+    sync::{Arc, Condvar, Mutex},
     time::Duration,
 };
 
-use crate::real::{LOOP, RALPH, files_in, value_in};
+use crate::real::{LOOP, RALPH, files_in, terminal::wait_until, value_in};
 use ralph_testkit::{Agent, InstalledAgent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
 use serde_json::{Value, json};
 
 const TASK: &str = "Write the answer down & prove it.";
 
+/// Makes a test of each case for every agent that runs commands as hooks: with its pinned client, and in the nightly run with the newest one, too.
 macro_rules! in_every_agent {
     ($($case:ident)*) => {$(
         mod $case {
-            in_every_agent!(@ $case codex gemini copilot qwen droid grok);
+            $crate::hosts::in_every_agent!(@ $case codex gemini copilot qwen droid grok);
         }
     )*};
     (@ $case:ident $($agent:ident)*) => {$(
         #[test]
         fn $agent() {
-            super::$case(ralph_testkit::Agent::by_name(stringify!($agent)));
+            ralph_testkit::Agent::releases(stringify!($agent)).into_iter().for_each(super::$case);
         }
     )*};
 }
+pub(crate) use in_every_agent;
 
 in_every_agent! {
-    h1_h2_a_loop_goes_on_until_the_claim
-    h10_a_claim_counts_when_its_proof_holds
-    h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone
+    h3_a_loop_goes_on_until_the_claim
+    h3_a_claim_counts_when_its_proof_holds
+    h2_h3_an_error_costs_no_iteration_and_another_session_is_left_alone
+    h3_a_loop_pauses_before_the_agents_own_cap
+    h3_a_cancel_in_the_middle_of_a_turn_ends_the_loop
 }
 
 /// An agent in a project where ralph is its hook.
-struct Bed {
-    client: InstalledAgent,
-    project: Project,
-    server: ModelServer,
+pub(crate) struct Bed {
+    pub(crate) client: InstalledAgent,
+    pub(crate) project: Project,
+    pub(crate) server: ModelServer,
 }
 
 impl Bed {
-    fn new(agent: &'static Agent, server: ModelServer) -> Result<Self, Skip> {
+    pub(crate) fn new(agent: &'static Agent, server: ModelServer) -> Result<Self, Skip> {
         let (client, project) = (agent.installed()?, Project::new());
         client.prepare(&project, &server);
         let registered = project.run(RALPH).args(["init", "--agent", agent.name]).output();
@@ -54,30 +58,30 @@ impl Bed {
         Ok(Self { client, project, server })
     }
 
-    fn start(&self, more: &[&str]) {
+    pub(crate) fn start(&self, more: &[&str]) {
         let output = self.project.run(RALPH).args(["start", TASK, "--completion-promise", "DONE"]).args(more).output();
         assert!(output.success(), "{output:?}");
     }
 
-    fn run(&self, prompt: &str) -> Output {
+    pub(crate) fn run(&self, prompt: &str) -> Output {
         let output = self.client.run(&self.project, &self.server, prompt);
         assert!(!output.timed_out, "{output:?}");
         output
     }
 
     /// What the model was told with each request. Some agents ask once more when all is over: for a summary, or for what to remember.
-    fn told(&self) -> Vec<String> {
+    pub(crate) fn told(&self) -> Vec<String> {
         self.server.main_requests().iter().map(Request::all_text).collect()
     }
 
-    fn records(&self) -> Vec<Value> {
+    pub(crate) fn records(&self) -> Vec<Value> {
         let journals = files_in(self.project.path(".ralph/journal"));
         let text: String = journals.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// The reason codes of all stops.
-    fn codes(&self) -> Vec<String> {
+    pub(crate) fn codes(&self) -> Vec<String> {
         let stops = self.records().into_iter().filter(|record| record["event"]["kind"] == "stop");
         stops.map(|stop| stop["event"]["ruling"]["code"].as_str().unwrap().to_owned()).collect()
     }
@@ -99,7 +103,7 @@ impl Drop for Bed {
 }
 
 /// Three stops: the task comes back after each of the first two, a quoted claim is none, and the claim ends the loop.
-fn h1_h2_a_loop_goes_on_until_the_claim(agent: &'static Agent) {
+fn h3_a_loop_goes_on_until_the_claim(agent: &'static Agent) {
     let replies =
         ["I have begun.", "I will say `<promise>DONE</promise>` when it is done.", "It is done.\n\n<promise>DONE</promise>", "More."];
     let work = agent.runs_command("echo work >> work.txt");
@@ -120,7 +124,7 @@ fn h1_h2_a_loop_goes_on_until_the_claim(agent: &'static Agent) {
 }
 
 /// The claim is refused with what the command printed, and accepted when the agent has done the work with its own tool.
-fn h10_a_claim_counts_when_its_proof_holds(agent: &'static Agent) {
+fn h3_a_claim_counts_when_its_proof_holds(agent: &'static Agent) {
     let claim = || Reply::text("It is done.\n\n<promise>DONE</promise>");
     let bed = or_skip!(Bed::new(agent, ModelServer::scripted([claim(), agent.runs_command("echo 42 > answer.txt"), claim(), claim()])));
     bed.start(&["--verify", "cat answer.txt || { echo the answer is missing; false; }"]);
@@ -132,7 +136,7 @@ fn h10_a_claim_counts_when_its_proof_holds(agent: &'static Agent) {
 }
 
 /// The service fails in the second iteration: the loop is where it was. What another session does then is no concern of the loop.
-fn h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone(agent: &'static Agent) {
+fn h2_h3_an_error_costs_no_iteration_and_another_session_is_left_alone(agent: &'static Agent) {
     let script = |request: &Request| match request.index {
         0 => Reply::text("I have begun."),
         _ if request.all_text().contains("something else") => Reply::text("Hello.\n\n<promise>DONE</promise>"),
@@ -148,9 +152,119 @@ fn h3_h9_an_error_costs_no_iteration_and_another_session_is_left_alone(agent: &'
     assert_eq!((bed.codes().len(), iteration()), (1, "2".to_owned()), "its stop, and its claim, are none of the loop's");
 }
 
+/// Where the agent ends a turn by itself after so many stops that were sent back, the loop rests before, and a typed resume goes on. Where it does not, ralph's own
+/// limit is the end.
+fn h3_a_loop_pauses_before_the_agents_own_cap(agent: &'static Agent) {
+    let bed = or_skip!(Bed::new(agent, ModelServer::with(|request| Reply::text(format!("This was step {}.", request.index)))));
+    bed.start(&["--max-iterations", "10", "--stall-rounds", "0"]);
+    bed.run("begin");
+    let (blocks, end) = match agent.name {
+        "copilot" | "grok" => (6, "host.block-cap"),
+        "qwen" => (5, "host.block-cap"),
+        _ => (9, "limit.iterations"),
+    };
+    let expected = |blocks: usize, end: &'static str| [vec!["promise.missing"; blocks], vec![end]].concat();
+    assert_eq!(bed.codes(), expected(blocks, end));
+    if end != "host.block-cap" {
+        return;
+    }
+    let status = bed.project.run(RALPH).arg("status").output().stdout;
+    assert!(status.contains("paused") && status.contains("ralph resume"), "{status}");
+    bed.run("/ralph-resume");
+    assert_eq!(bed.codes(), [expected(blocks, end), expected(9 - blocks, "limit.iterations")].concat());
+}
+
+/// Qwen Code's own setting raises its cap, and ralph goes as far.
+#[test]
+fn h3_a_cap_that_was_raised_counts() {
+    let step = |request: &Request| Reply::text(format!("This was step {}.", request.index));
+    let bed = or_skip!(Bed::new(Agent::by_name("qwen"), ModelServer::with(step)));
+    let file = bed.project.home().join(".qwen/settings.json");
+    let mut settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    settings["stopHookBlockingCap"] = 12.into();
+    fs::write(&file, settings.to_string()).unwrap();
+    bed.start(&["--max-iterations", "10", "--stall-rounds", "0"]);
+    bed.run("begin");
+    assert_eq!(bed.codes(), [vec!["promise.missing"; 9], vec!["limit.iterations"]].concat());
+}
+
+/// The person's word wins: what is said in a terminal while the agent works counts at its next stop.
+fn h3_a_cancel_in_the_middle_of_a_turn_ends_the_loop(agent: &'static Agent) {
+    let held = Held::default();
+    let script = held.clone();
+    let bed = or_skip!(Bed::new(
+        agent,
+        ModelServer::with(move |request| {
+            if is_sent_back(request) {
+                script.wait();
+            }
+            Reply::text(format!("This was step {}.", request.index))
+        })
+    ));
+    bed.start(&[]);
+    std::thread::scope(|scope| {
+        let session = scope.spawn(|| bed.run("begin"));
+        wait_until("it is sent back", || bed.server.main_requests().iter().any(is_sent_back));
+        assert!(bed.project.run(RALPH).arg("cancel").output().success());
+        held.release();
+        session.join().unwrap();
+    });
+    assert_eq!(bed.codes(), ["promise.missing"]);
+    assert!(!bed.project.exists(LOOP));
+}
+
+/// Whether the model has been told of a stop that was sent back. Some agents ask it for other things in between.
+fn is_sent_back(request: &Request) -> bool {
+    request.all_text().contains("[ralph] ")
+}
+
+/// Holds a script until the test goes on.
+#[derive(Clone, Default)]
+pub(crate) struct Held(Arc<(Mutex<bool>, Condvar)>);
+
+impl Held {
+    pub(crate) fn wait(&self) {
+        let held = self.0.0.lock().unwrap();
+        drop(self.0.1.wait_timeout_while(held, Duration::from_mins(2), |is_released| !*is_released).unwrap());
+    }
+
+    pub(crate) fn release(&self) {
+        *self.0.0.lock().unwrap() = true;
+        self.0.1.notify_all();
+    }
+}
+
+/// Copilot and Grok read Claude Code's settings, too, and run the hooks that they find there: one stop is one count, by the hook that is the agent's own.
+#[test]
+fn h7_a_stop_that_two_hooks_report_counts_once() {
+    for name in ["copilot", "grok"] {
+        let claim = Reply::text("It is done.\n\n<promise>DONE</promise>");
+        let bed = or_skip!(Bed::new(Agent::by_name(name), ModelServer::scripted([Reply::text("I have begun."), claim])));
+        assert!(bed.project.run(RALPH).args(["init", "--project"]).output().success());
+        bed.start(&[]);
+        bed.run("begin");
+        assert_eq!(bed.codes(), ["promise.missing", "promise.accepted"], "{name}");
+        let log = bed.project.read(".ralph/hook.log");
+        let strangers = log.lines().filter(|line| line.contains("code=host.foreign")).count();
+        assert!(strangers >= 2, "{name} did call the other hook: {log}");
+    }
+}
+
+/// opencode's plugin begins a turn for each iteration, and no number of them is too many.
+#[test]
+fn h3_no_cap_of_opencodes_ends_a_loop() {
+    let step = |request: &Request| Reply::text(format!("This was step {}.", request.index));
+    let bed = or_skip!(Bed::new(Agent::by_name("opencode"), ModelServer::with(step)));
+    bed.start(&["--max-iterations", "10", "--stall-rounds", "0"]);
+    let tui = bed.client.screen(&bed.project, &bed.server);
+    tui.submit("begin");
+    tui.expect("the end", Duration::from_mins(3), |_| !bed.project.exists(LOOP));
+    assert_eq!(bed.codes(), [vec!["promise.missing"; 9], vec!["limit.iterations"]].concat());
+}
+
 /// opencode goes on by ralph's plugin, on its screen: a typed command starts the loop, its words come back until the claim, and a status needs no model.
 #[test]
-fn h3_h4_h10_a_loop_goes_on_in_opencode_by_its_plugin() {
+fn h3_h4_a_loop_goes_on_in_opencode_by_its_plugin() {
     const SOON: Duration = Duration::from_mins(2);
     let agent = Agent::by_name("opencode");
     let claim = || Reply::text("It is done.\n\n<promise>DONE</promise>");
@@ -158,7 +272,7 @@ fn h3_h4_h10_a_loop_goes_on_in_opencode_by_its_plugin() {
     let replies = [Reply::text("I have begun."), quoted, claim(), agent.runs_command("echo 42 > answer.txt"), claim(), claim()];
     let bed = or_skip!(Bed::new(agent, ModelServer::scripted(replies)));
     assert!(doctor(&bed.project).is_empty(), "{:?}", doctor(&bed.project));
-    let tui = bed.client.screen(&bed.project, &bed.server, "Ask anything");
+    let tui = bed.client.screen(&bed.project, &bed.server);
     tui.submit("/ralph-loop Write \"it\" & $HOME down --promise DONE --verify 'cat answer.txt'");
     assert!(bed.server.wait_for_main(5, SOON), "{}", tui.screen());
     tui.expect("the end", SOON, |_| !bed.project.exists(LOOP));
@@ -177,7 +291,7 @@ fn h3_h4_h10_a_loop_goes_on_in_opencode_by_its_plugin() {
 
 /// An error costs no iteration in opencode. Esc pauses the loop at once, and what a person then types is theirs.
 #[test]
-fn h3_h7_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode() {
+fn h3_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode() {
     const SOON: Duration = Duration::from_mins(2);
     let agent = Agent::by_name("opencode");
     let script = |request: &Request| match request.index {
@@ -188,7 +302,7 @@ fn h3_h7_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode() {
     };
     let bed = or_skip!(Bed::new(agent, ModelServer::with(script)));
     bed.start(&[]);
-    let tui = bed.client.screen(&bed.project, &bed.server, "Ask anything");
+    let tui = bed.client.screen(&bed.project, &bed.server);
     tui.submit("begin");
     tui.expect_text("Incorrect API key", SOON);
     assert!(bed.told()[0].contains(TASK), "the new session heard of the loop that waited: {:?}", bed.told());

@@ -1,7 +1,6 @@
 //! Other agents than Claude Code: their own events, in the forms that were captured from the real programs, through `ralph hook NAME`.
 //!
-//! One table of agents and one list of cases for all of them. Ids: h1 goes on, h2 claims, h3 a stop without new words, h4 strangers, h5 the agent's cap,
-//! h6 /clear, h7 an interrupt, h8 typed commands, h9 another session.
+//! One table of agents and one list of cases for all of them.
 
 use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
@@ -159,6 +158,22 @@ impl Agent {
         Answer::of(&run(&mut command, Value::Object(event).to_string().as_bytes()))
     }
 
+    /// What the hook is told of a command that was typed on the agent's screen.
+    fn as_told(&self, command: &str) -> String {
+        match (self.name, command.split_once(' ').unwrap_or((command, ""))) {
+            ("codex", _) => format!("${command}"),
+            ("droid", _) => format!("<system-notification>\n\n/{command}\n\n</system-notification>"),
+            ("copilot", (name, typed)) => {
+                let typed = if typed.is_empty() { String::new() } else { format!("\nARGUMENTS: {typed}\n") };
+                format!(
+                    "The user explicitly invoked the \"/{name}\" skill. Follow its instructions now.\n\n<skill-context name=\"{name}\">\nBase directory for this \
+                     skill: /home/user/.copilot/skills/{name}\n\nWork on it.\n\n{typed}</skill-context>"
+                )
+            }
+            _ => format!("/{command}"),
+        }
+    }
+
     fn types(&self, bed: &Bed, prompt: &str) -> Answer {
         self.sends(bed, self.event(bed, self.prompt, json!({"prompt": prompt})), self.name)
     }
@@ -172,7 +187,7 @@ fn bed() -> Bed {
 }
 
 #[test]
-fn h1_h2_a_loop_goes_on_and_ends_with_a_claim_in_every_agent() {
+fn h3_a_loop_goes_on_and_ends_with_a_claim_in_every_agent() {
     for agent in &AGENTS {
         let bed = bed();
         let answer = agent.stops(&bed, "I have begun.", false);
@@ -189,7 +204,7 @@ fn h1_h2_a_loop_goes_on_and_ends_with_a_claim_in_every_agent() {
 
 /// Codex, Gemini CLI and Qwen Code tell the agent of the tag with `&lt;` for `<`.
 #[test]
-fn h2_a_claim_that_came_back_escaped_counts_where_tags_are_escaped() {
+fn h3_a_claim_that_came_back_escaped_counts_where_tags_are_escaped() {
     for (agent, ends) in [(&AGENTS[0], true), (&AGENTS[1], true), (&AGENTS[3], true), (&AGENTS[4], false)] {
         let bed = bed();
         agent.stops(&bed, "Done.\n\n&lt;promise&gt;DONE&lt;/promise&gt;", false);
@@ -215,7 +230,7 @@ fn h3_a_session_that_begins_hears_of_a_loop_that_waits() {
 }
 
 #[test]
-fn h3_a_stop_without_new_words_is_none() {
+fn h2_a_stop_without_new_words_is_none() {
     for agent in &AGENTS {
         let bed = bed();
         agent.stops(&bed, "I have begun.", false);
@@ -226,7 +241,7 @@ fn h3_a_stop_without_new_words_is_none() {
 }
 
 #[test]
-fn h4_an_event_of_another_agent_is_none_of_ours() {
+fn h2_an_event_of_another_agent_is_none_of_ours() {
     for agent in &AGENTS {
         let bed = bed();
         for (name, more) in
@@ -259,7 +274,7 @@ fn h4_an_event_of_another_agent_is_none_of_ours() {
 
 /// The agent would end the turn by itself: the loop pauses before, and says how to go on.
 #[test]
-fn h5_a_loop_pauses_one_block_before_the_agents_own_cap() {
+fn h3_a_loop_pauses_one_block_before_the_agents_own_cap() {
     for (name, blocks) in [("copilot", 6), ("qwen", 5), ("grok", 6), ("codex", 9)] {
         let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
         let bed = bed();
@@ -277,8 +292,8 @@ fn h5_a_loop_pauses_one_block_before_the_agents_own_cap() {
 }
 
 #[test]
-fn h6_a_loop_goes_along_with_clear() {
-    for name in ["gemini", "qwen", "codex"] {
+fn h3_a_loop_goes_along_with_clear() {
+    for name in ["gemini", "qwen", "codex", "droid"] {
         let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
         let bed = bed();
         agent.stops(&bed, "I have begun.", false);
@@ -286,7 +301,8 @@ fn h6_a_loop_goes_along_with_clear() {
             agent.sends(&bed, agent.event(&bed, "SessionEnd", json!({"reason": "clear"})), name);
         }
         let next = if name == "codex" { "01a1e2ed-0c37-7510-bb73-dfe78fdd8114" } else { "5e551017-0000-4000-8000-000000000009" };
-        let mut start = agent.event(&bed, "SessionStart", json!({"source": "clear", "session_id": next}));
+        let source = if name == "droid" { "resume" } else { "clear" };
+        let mut start = agent.event(&bed, "SessionStart", json!({"source": source, "session_id": next}));
         start.remove("turn_id");
         // Their variable follows the session.
         let mut command = bed.command(RALPH);
@@ -298,8 +314,26 @@ fn h6_a_loop_goes_along_with_clear() {
     }
 }
 
+/// Qwen Code tells of a subagent's stop as Claude Code does: the work of a check agent has to hold, and the loop's own stop is another one.
 #[test]
-fn h7_an_interrupt_that_is_told_pauses_the_loop() {
+fn h3_a_check_agents_work_is_verified_in_qwen() {
+    let (qwen, bed) = (&AGENTS[3], bed());
+    bed.write("ralph.toml", "[verify]\ncommands = [\"test -e made.txt\"]\n");
+    bed.ralph_ok(&["trust", "--yes"]);
+    let stops = |kind: &str| {
+        let fields = json!({"agent_id": "check-call_1", "agent_type": kind, "last_assistant_message": format!("I looked at it ({}).", now_ms()), "stop_hook_active": false});
+        qwen.sends(&bed, qwen.event(&bed, "SubagentStop", fields), "qwen")
+    };
+    stops("general-purpose").is_silent();
+    let sent_back = stops("check");
+    assert!(sent_back.blocks() && sent_back.reason().contains("made.txt"), "{sent_back:?}");
+    bed.write("made.txt", "");
+    assert!(!stops("check").blocks());
+    assert_eq!(bed.iteration(), 1, "it was no stop of the loop's");
+}
+
+#[test]
+fn h3_an_interrupt_that_is_told_pauses_the_loop() {
     let (codex, bed) = (&AGENTS[0], bed());
     codex.stops(&bed, "I have begun.", false);
     codex.sends(&bed, codex.event(&bed, "Interrupt", json!({})), "codex").is_silent();
@@ -307,16 +341,15 @@ fn h7_an_interrupt_that_is_told_pauses_the_loop() {
 }
 
 #[test]
-fn h8_typed_commands_start_and_cancel_without_a_model_call() {
+fn h4_typed_commands_start_and_cancel_without_a_model_call() {
     for agent in &AGENTS {
         let bed = Bed::new();
-        let mark = if agent.name == "codex" { '$' } else { '/' };
         let started = match agent.name {
             "opencode" => {
                 let command = json!({"command_name": "ralph-loop", "command_args": "Fix \"it\" $HOME --promise DONE", "prompt": "x"});
                 agent.sends(&bed, agent.event(&bed, "UserPromptExpansion", command), agent.name)
             }
-            _ => agent.types(&bed, &format!("{mark}ralph-loop Fix \"it\" $HOME --promise DONE")),
+            _ => agent.types(&bed, &agent.as_told("ralph-loop Fix \"it\" $HOME --promise DONE")),
         };
         assert!(bed.exists(LOOP), "{}: {started:?}", agent.name);
         assert_eq!(bed.status()["prompt"], "Fix \"it\" $HOME", "{}", agent.name);
@@ -339,11 +372,12 @@ fn h8_typed_commands_start_and_cancel_without_a_model_call() {
                 ),
                 agent.name,
             ),
-            _ => agent.types(&bed, &format!("{mark}cancel-ralph")),
+            _ => agent.types(&bed, &agent.as_told("cancel-ralph")),
         };
         assert!(!bed.exists(LOOP), "{}: {cancelled:?}", agent.name);
         let json = cancelled.json.unwrap();
-        assert_eq!((json["decision"].as_str(), json.get("continue")), (Some("block"), None), "{}: the model is not asked", agent.name);
+        let instead = if agent.name == "droid" { (None, Some(&json!(false))) } else { (Some("block"), None) };
+        assert_eq!((json["decision"].as_str(), json.get("continue")), instead, "{}: the model is not asked", agent.name);
     }
 }
 
@@ -423,9 +457,28 @@ fn t1_h8_no_command_file_of_ralphs_may_be_called_by_a_model() {
     }
 }
 
+/// Without its screen Copilot hands a command on as it was typed; words about a skill are no command.
+#[test]
+fn h4_only_the_whole_form_of_a_typed_command_is_one() {
+    let copilot = &AGENTS[2];
+    for (prompt, starts) in [
+        ("/ralph-loop Fix it --promise DONE", true),
+        ("Why does it say: The user explicitly invoked the \"/ralph-loop\" skill.\nARGUMENTS: Fix it\n</skill-context>", false),
+        ("The user explicitly invoked the \"/ralph-loop\" skill.\nARGUMENTS: Fix it", false),
+        ("The user explicitly invoked the \"/deploy\" skill.\nARGUMENTS: /ralph-loop Fix it\n</skill-context>", false),
+    ] {
+        let bed = Bed::new();
+        copilot.types(&bed, prompt);
+        assert_eq!(bed.exists(LOOP), starts, "{prompt}");
+    }
+    let (droid, bed) = (&AGENTS[4], Bed::new());
+    droid.types(&bed, "<system-notification>\n\nThe build ran /ralph-loop.\n\n</system-notification>");
+    assert!(!bed.exists(LOOP));
+}
+
 /// Several agents report what ralph sent them back with as a prompt, and a task may look like a command.
 #[test]
-fn h8_text_that_ralph_sent_back_is_no_command() {
+fn h3_text_that_ralph_sent_back_is_no_command() {
     for agent in AGENTS.iter().filter(|agent| agent.name != "codex") {
         let bed = bed();
         bed.write(LOOP, "---\niteration: 1\ncompletion_promise: DONE\n---\n\n/cancel-ralph must be documented\n");
@@ -436,7 +489,7 @@ fn h8_text_that_ralph_sent_back_is_no_command() {
 }
 
 #[test]
-fn h9_another_session_is_left_alone() {
+fn h3_another_session_is_left_alone() {
     for agent in &AGENTS {
         let bed = bed();
         agent.stops(&bed, "I have begun.", false);
@@ -470,7 +523,7 @@ fn lines_of(value: &Value) -> Vec<String> {
 /// What `init` writes is what the agent runs: the line of the stop, taken from the agent's own file, carries a loop. A second time changes nothing, and
 /// `uninstall` gives every byte back.
 #[test]
-fn h10_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back() {
+fn h7_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back() {
     let files = [
         ("codex", ".codex/hooks.json"),
         ("gemini", ".gemini/settings.json"),
@@ -515,7 +568,7 @@ fn h10_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back() {
 
 /// opencode's registration is a plugin: it has the line that it runs, comes back after a change, honours where opencode looks, and goes with `uninstall`.
 #[test]
-fn h4_the_plugin_of_opencode_comes_and_goes() {
+fn h7_the_plugin_of_opencode_comes_and_goes() {
     for moved in [false, true] {
         let bed = Bed::new();
         let config = if moved { bed.home().join("elsewhere") } else { bed.home().join(".config") };

@@ -78,6 +78,16 @@ impl Command {
         format!("---\ndescription: \"{}\"\n{hint}disable-model-invocation: true\n---\n\n{}\n", self.description, self.body())
     }
 
+    /// The same as a skill, which has its name in its text.
+    pub fn skill(&self) -> String {
+        format!(
+            "---\nname: {}\ndescription: \"{}\"\ndisable-model-invocation: true\n---\n\n{}\n",
+            self.short,
+            self.description,
+            self.body()
+        )
+    }
+
     /// The client adds what was typed below a body that has no place for it.
     fn body(&self) -> &'static str {
         match self.body {

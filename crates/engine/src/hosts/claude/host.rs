@@ -23,9 +23,11 @@ pub(in crate::hosts) const HOST: Host = Host {
     answers: Answers { context: Context::Nested, instead: Instead::Stop, shows_line: true, escapes: false },
     command_mark: '/',
     typed: Typed::Everywhere,
+    expanded: None,
     clear: Clear::Told,
     reports_typed: true,
-    cap: Some(Cap { honours: 8, variable: Some(BLOCK_CAP) }),
+    cap: Some(Cap { honours: 8, variable: Some(BLOCK_CAP), setting: None }),
+    session_files: None,
     registration: None,
 };
 

@@ -38,9 +38,15 @@ impl Agents {
 
     /// Gemini CLI's session stops.
     fn gemini_stops(&self, said: &str) -> Answer {
-        let transcript = self.bed.home().join("gemini.jsonl");
-        let lines = [json!({"type": "user", "content": [{"text": "go on"}]}), json!({"id": said, "type": "gemini", "content": said})];
-        let before = fs::read_to_string(&transcript).unwrap_or_default();
+        let folder = self.bed.home().join(".gemini/tmp/p/chats");
+        fs::create_dir_all(&folder).unwrap();
+        let transcript = folder.join(format!("session-2026-11-18T20-00-{}.jsonl", &GEMINI[..8]));
+        let tokens = json!({"input": 1_000, "output": 100, "cached": 0, "thoughts": 0, "tool": 0, "total": 1_100});
+        let answer =
+            json!({"id": said, "timestamp": now(), "type": "gemini", "content": said, "model": "gemini-2.5-pro", "tokens": tokens});
+        let lines = [json!({"type": "user", "content": [{"text": "go on"}]}), answer];
+        let begins = || json!({"sessionId": GEMINI, "kind": "main"}).to_string() + "\n";
+        let before = fs::read_to_string(&transcript).unwrap_or_else(|_| begins());
         fs::write(&transcript, format!("{before}{}\n{}\n", lines[0], lines[1])).unwrap();
         let event = json!({
             "session_id": GEMINI, "cwd": self.bed.dir(), "hook_event_name": "AfterAgent", "transcript_path": transcript, "timestamp": now(),
@@ -80,12 +86,12 @@ fn h8_the_report_says_who_did_what_with_tokens_and_cost() {
     let expected = [
         json!(["claude", "claude-opus-5-5", 1, 1_050, 5_000]),
         json!(["codex", "gpt-5.5", 1, 110_000, 800_000]),
-        json!(["gemini", null, 1, 0, null]),
+        json!(["gemini", "gemini-2.5-pro", 1, 1_100, 2_250]),
     ];
     assert_eq!(rows(&report), expected, "{report}");
     let by: Vec<&Value> = report["rounds"].as_array().unwrap().iter().map(|round| &round["agent"]).collect();
     assert_eq!(by, ["claude", "codex", "gemini"]);
-    assert_eq!(report["figures"]["used"]["usd_micros"], 805_000);
+    assert_eq!(report["figures"]["used"]["usd_micros"], 807_250);
     let page = agents.bed.ralph_ok(&["report", "--markdown"]);
     for part in ["| Agent | Model | Iterations | Tokens | Cost |", "| Codex | gpt-5.5 | 1 | 110k |", "Codex with gpt-5.5", "Gemini CLI"] {
         assert!(page.contains(part), "{part} in {page}");
