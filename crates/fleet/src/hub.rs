@@ -167,7 +167,7 @@ impl Hub {
 
     /// Pushes a commit to a new branch elsewhere.
     pub(crate) fn push_to(&self, url: &str, commit: &str, branch: &str) -> Result<()> {
-        self.git.run(&["push", "--quiet", "--no-verify", url, &format!("{commit}:refs/heads/{branch}")])?;
+        self.git.run(&["push", "--quiet", "--no-verify", "--", url, &format!("{commit}:refs/heads/{branch}")])?;
         Ok(())
     }
 

@@ -96,7 +96,7 @@ pub(crate) fn open(fleet: &Fleet, held: &mut Held, spec: &Spec, commit: &str) ->
 
 /// What became of a pull request. `None`: it is open.
 pub(crate) fn look(fleet: &Fleet, opened: &Opened) -> Result<Option<Outcome>> {
-    let said = ask(fleet, &["pr", "view", &opened.url, "--json", "state,mergeCommit"])?;
+    let said = ask(fleet, &["pr", "view", "--json", "state,mergeCommit", "--", &opened.url])?;
     let view: Value = serde_json::from_str(&said).map_err(Problem::when("what gh said"))?;
     Ok(match view.get("state").and_then(Value::as_str) {
         Some("MERGED") => {

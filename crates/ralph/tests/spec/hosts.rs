@@ -398,10 +398,12 @@ fn t1_h8_a_command_that_the_model_calls_does_nothing() {
     }
     assert_eq!((bed.status()["status"].as_str(), bed.exists(".claude/ralph-loop.other.local.md")), (Some("active"), false));
     // Entered, it is done; but its commands are not trusted because of it.
-    qwen.types(&bed, "/ralph-loop Tidy up --name other --verify 'touch ran'");
-    assert!(bed.exists(".claude/ralph-loop.other.local.md"));
     qwen.types(&bed, "/cancel-ralph main");
-    assert!(!bed.exists(LOOP) && !bed.exists("ran"));
+    assert!(!bed.exists(LOOP));
+    qwen.types(&bed, "/ralph-loop Tidy up --name other --promise DONE --verify 'touch ran'");
+    assert!(bed.exists(".claude/ralph-loop.other.local.md"));
+    qwen.stops(&bed, "All is done.\n\n<promise>DONE</promise>", false);
+    assert!(bed.exists(".claude/ralph-loop.other.local.md") && !bed.exists("ran"));
 }
 
 /// Codex reports the prompt of a subagent, which the model wrote, under the session's own id (0.166.0).
