@@ -2,7 +2,7 @@
 
 use super::{
     acp,
-    host::{ALL, Clear, Context, Host, Typed},
+    host::{ALL, Clear, Context, Host, Registration, Typed},
 };
 
 /// One line of the table.
@@ -47,7 +47,7 @@ const ON_SCREEN: &str = "h3_h4_a_typed_command_starts_a_loop_that_goes_on_to_its
 const OPENCODES_LOOP: &str = "h3_h4_a_loop_goes_on_in_opencode_by_its_plugin";
 const OPENCODES_ESC: &str = "h3_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode";
 
-const ABILITIES: [Ability; 16] = [
+const ABILITIES: [Ability; 17] = [
     Ability {
         what: "`ralph init --agent`",
         cell: |host| if host.is_claude() { "`ralph init`".to_owned() } else { format!("`{}`", host.name) },
@@ -171,6 +171,15 @@ const ABILITIES: [Ability; 16] = [
         in_short: false,
     },
     Ability {
+        what: "the work of check agents is verified",
+        cell: |host| {
+            let tells = |registration: &Registration| registration.events.contains(&"SubagentStop");
+            yes(host.is_claude() || host.registration.as_ref().is_some_and(tells))
+        },
+        proofs: &[by(EVENTS, "h3_a_check_agents_work_is_verified_in_qwen", &["qwen"])],
+        in_short: false,
+    },
+    Ability {
         what: "tokens and cost of its own sessions are in the report",
         cell: |host| yes(host.is_claude() || host.session_files.is_some()),
         proofs: &[by(SESSIONS, "h8_what_a_session_used_is_read_from_its_file", &["codex", "gemini", "copilot", "qwen"])],
@@ -261,8 +270,11 @@ mod tests {
         for proof in ABILITIES.iter().flat_map(|ability| ability.proofs) {
             let text = std::fs::read_to_string(format!("{tests}/{}", proof.file)).unwrap();
             assert!(text.contains(&format!("fn {}(", proof.name)), "{} has no {}", proof.file, proof.name);
+            // The agents that most cases run with are listed once.
+            let list =
+                if text.contains("in_every_agent") { std::fs::read_to_string(format!("{tests}/{CLIENT}")).unwrap() } else { text.clone() };
             for agent in proof.agents {
-                assert!(Host::by_name(agent).is_some() && text.contains(agent), "{}: {agent}", proof.name);
+                assert!(Host::by_name(agent).is_some() && (text.contains(agent) || list.contains(agent)), "{}: {agent}", proof.name);
             }
         }
     }

@@ -18,7 +18,7 @@ in_every_agent! {
 
 /// The text, however the screen breaks its lines and whatever it draws beside them.
 fn dense(text: &str) -> String {
-    text.chars().filter(|c| c.is_ascii_graphic()).filter(|c| *c != '|').collect()
+    text.chars().filter(|c| c.is_ascii_graphic() && *c != '|').collect()
 }
 
 fn sees(tui: &Tui, text: &str) {

@@ -565,6 +565,7 @@ fn h7_init_registers_with_every_agent_and_uninstall_gives_the_bytes_back() {
         }
         let left = fs::read_dir(path.parent().unwrap().join("commands")).map(Iterator::count).unwrap_or_default();
         assert_eq!(left, 0, "{name}: its commands are gone");
+        assert!(!bed.home().join(".copilot").exists(), "{name}: so are the folders of its skills");
     }
 }
 
