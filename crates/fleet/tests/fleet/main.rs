@@ -5,6 +5,9 @@
 
 mod bad_input;
 mod bed;
+mod documents;
+mod eyes;
 mod landing;
 mod machines;
+mod page;
 mod people;
