@@ -42,7 +42,14 @@ pub fn of_project(project: &Project) -> Result<OfProject> {
         table.remove(not_needed);
     }
     let fleet = settings.fleet;
-    let slots = Slots { setup: fleet.setup, copy: fleet.copy, keep: fleet.keep, env: fleet.env.into_iter().collect(), union: fleet.union };
+    let slots = Slots {
+        setup: fleet.setup,
+        copy: fleet.copy,
+        keep: fleet.keep,
+        env: fleet.env.into_iter().collect(),
+        union: fleet.union,
+        gates_at_once: fleet.gates_at_once,
+    };
     Ok(OfProject { gates: table.to_string(), left_out, slots })
 }
 

@@ -14,8 +14,18 @@ use ralph_engine::sys::files;
 use crate::{
     git::{self, Git},
     problem::{Problem, Result},
-    settings::{Place, Settings},
+    settings::{Land, Place, Settings},
 };
+
+/// What became of a push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    Done,
+    /// Someone else pushed first.
+    Raced,
+    /// The branch takes only signed commits.
+    WantsSignature,
+}
 
 #[derive(Debug, Clone)]
 pub(crate) struct Hub {
@@ -43,7 +53,9 @@ impl Hub {
                 .ok_or_else(|| Problem::new("the repository's path is no text that git could be told"))
         };
         let repository = settings.remote.clone().map_or_else(local, Ok)?;
-        Ok(Hub { git, repository, is_shared: settings.remote.is_some(), base: settings.base.clone(), target: settings.target.clone() })
+        // A pull request goes to the person's branch, and nothing of ours is pushed there.
+        let target = if settings.land == Land::Pr { &settings.base } else { &settings.target };
+        Ok(Hub { git, repository, is_shared: settings.remote.is_some(), base: settings.base.clone(), target: target.clone() })
     }
 
     /// Fetches the person's branches.
@@ -130,11 +142,18 @@ impl Hub {
         self.git.word(&["rev-parse", &to])
     }
 
-    /// Pushes a commit to a branch of the person's, without force. `false`: someone else pushed first.
-    pub(crate) fn push(&self, commit: &str, branch: &str) -> Result<bool> {
+    /// Pushes a commit to a new branch elsewhere.
+    pub(crate) fn push_to(&self, url: &str, commit: &str, branch: &str) -> Result<()> {
+        self.git.run(&["push", "--quiet", "--no-verify", url, &format!("{commit}:refs/heads/{branch}")])?;
+        Ok(())
+    }
+
+    /// Pushes a commit to a branch of the person's, without force.
+    pub(crate) fn push(&self, commit: &str, branch: &str) -> Result<Pushed> {
+        self.refuse_checked_out(branch)?;
         let ran = self.git.ran(&["push", "--porcelain", "--no-verify", &self.repository, &format!("{commit}:refs/heads/{branch}")], b"")?;
         if ran.code == Some(0) {
-            return Ok(true);
+            return Ok(Pushed::Done);
         }
         let said = format!("{} {}", ran.text(), ran.stderr);
         if said.contains("non-fast-forward")
@@ -142,11 +161,28 @@ impl Hub {
             || said.contains("failed to update ref")
             || said.contains("cannot lock ref")
         {
-            return Ok(false);
+            return Ok(Pushed::Raced);
+        }
+        if said.contains("signature") || said.contains("signed") {
+            return Ok(Pushed::WantsSignature);
         }
         if said.contains("checked out") {
-            return Err(Problem::new(format!("you have {branch} checked out: switch to another branch, and landing goes on")));
+            return Err(checked_out(branch));
         }
         Err(Problem::new(format!("{branch} cannot be pushed: {}", git::last_words(&ran))))
     }
+
+    /// Refuses a branch that the person has checked out, whatever their settings allow: their next commit would undo what lands there.
+    fn refuse_checked_out(&self, branch: &str) -> Result<()> {
+        if self.is_shared {
+            return Ok(());
+        }
+        let person = Git::at(Path::new(&self.repository));
+        let tree = person.word(&["for-each-ref", "--format=%(worktreepath)", &format!("refs/heads/{branch}")])?;
+        if tree.is_empty() { Ok(()) } else { Err(checked_out(branch)) }
+    }
+}
+
+fn checked_out(branch: &str) -> Problem {
+    Problem::new(format!("you have {branch} checked out: switch to another branch, and landing goes on"))
 }

@@ -25,6 +25,7 @@ use crate::{
     records::Wish,
     screen::{self, Around},
     settings::{Place, Settings},
+    signing::Pen,
     store::Store,
 };
 
@@ -62,7 +63,7 @@ fn pause(store: &dyn Store, board: &Board) -> String {
         return "this is an agent's shell: only a person commands a fleet".to_owned();
     }
     let act = if board.want.wish == Wish::Pause { Act::Resume { job: None } } else { Act::Pause { job: None } };
-    act.run(store, board).unwrap_or_else(|problem| problem.to_string())
+    act.run(store, &Pen::default(), board).unwrap_or_else(|problem| problem.to_string())
 }
 
 fn draw(place: &Place, settings: &Settings, store: &Arc<dyn Store>, board: &Board, said: Option<&str>) -> std::io::Result<()> {

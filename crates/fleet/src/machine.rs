@@ -54,6 +54,10 @@ pub enum Outcome {
     Landed {
         commit: String,
     },
+    /// A pull request has it: it lands when that is merged.
+    Opened {
+        url: String,
+    },
     /// It could not be landed; the agent has to see to it.
     SentBack {
         why: String,
@@ -61,11 +65,11 @@ pub enum Outcome {
 }
 
 /// The order in which jobs are taken, the smallest first.
-pub type Rank = (bool, i64, u64);
+pub type Rank = (bool, bool, i64, u64);
 
 pub fn rank(spec: &Spec, job: &Job) -> Rank {
     // What came back twice goes before all others: each landing before it may be its next conflict.
-    (job.returns < MOST_RETURNS, spec.priority.unwrap_or(i64::MAX), spec.number)
+    (job.returns < MOST_RETURNS, spec.optional, spec.priority.unwrap_or(i64::MAX), spec.number)
 }
 
 impl Job {
@@ -156,6 +160,7 @@ impl Job {
             Outcome::NeedsPerson { why } => (job.state, job.why) = (State::NeedsPerson, why),
             Outcome::Cancelled => (job.state, job.why) = (State::Cancelled, String::new()),
             Outcome::Landed { commit } => (job.state, job.commit, job.why) = (State::Landed, Some(commit), String::new()),
+            Outcome::Opened { url } => (job.state, job.claims, job.why) = (State::Proven, 0, url),
             Outcome::SentBack { why } => {
                 job.returns += 1;
                 job.claims = 0;

@@ -8,6 +8,7 @@ use crate::{
     change,
     problem::{Problem, Result},
     records::{Review, State, VERSION, WANT, WANT_ALL, Want, Wish, key},
+    signing::Pen,
     store::Store,
     tasks,
 };
@@ -47,11 +48,11 @@ pub enum Act {
 
 impl Act {
     /// Does it, and says what comes of it.
-    pub fn run(&self, store: &dyn Store, board: &Board) -> Result<String> {
+    pub fn run(&self, store: &dyn Store, pen: &Pen, board: &Board) -> Result<String> {
         let id = |name: &str| find(board, name).map(|(id, _)| id.to_owned());
         let any = |name: &Option<String>| name.as_deref().map(id).transpose();
         Ok(match self {
-            Act::Add { text } => format!("{} is added; `ralph fleet run` works on it", add(store, text)?),
+            Act::Add { text } => format!("{} is added; `ralph fleet run` works on it", add(store, pen, text)?),
             Act::Steer { job, text } => {
                 steer(store, &id(job)?, text)?;
                 format!("{job} hears it before its next iteration")
@@ -63,6 +64,13 @@ impl Act {
             Act::Resume { job } => {
                 wish(store, any(job)?.as_deref(), Wish::Run)?;
                 "goes on".to_owned()
+            }
+            Act::Drain { worker } => {
+                drain(store, worker.as_deref())?;
+                format!(
+                    "{} after the iteration",
+                    worker.as_ref().map_or_else(|| "all workers end".to_owned(), |name| format!("{name} ends"))
+                )
             }
             Act::Cancel { job } => {
                 wish(store, Some(&id(job)?), Wish::Cancel)?;
@@ -107,16 +115,24 @@ fn change_want(store: &dyn Store, id: Option<&str>, change: impl Fn(&mut Want)) 
     }
 }
 
-pub fn add(store: &dyn Store, task: &str) -> Result<String> {
+pub fn add(store: &dyn Store, pen: &Pen, task: &str) -> Result<String> {
     if task.trim().is_empty() {
         return Err(Problem::new("a task needs words"));
     }
-    tasks::add_one(store, tasks::of_words(task, u64::try_from(clock::now()).unwrap_or(0)))
+    tasks::add_one(store, pen, tasks::of_words(task, u64::try_from(clock::now()).unwrap_or(0)))
 }
 
 /// Sets the wish about one job, or about all.
 pub fn wish(store: &dyn Store, id: Option<&str>, wish: Wish) -> Result<()> {
     change_want(store, id, |want| want.wish = wish)
+}
+
+/// Has a worker end after its iteration; `None`: all that are there now.
+pub fn drain(store: &dyn Store, worker: Option<&str>) -> Result<()> {
+    change_want(store, None, |want| match worker {
+        Some(name) => want.drained.push(name.to_owned()),
+        None => want.drains += 1,
+    })
 }
 
 pub fn steer(store: &dyn Store, id: &str, note: &str) -> Result<()> {

@@ -83,6 +83,7 @@ fn job(board: &Board, id: &str, card: &Card, place: &Place, spans: &[Span], scal
         let _ = if card.job.usd_micros > 0 { write!(out, ", {}", money::shown(card.job.usd_micros)) } else { Ok(()) };
     }
     let why = match card.job.state {
+        _ if card.left_alone().is_some() => format!("left alone: {}", card.left_alone().unwrap_or_default()),
         State::Landed | State::Cancelled | State::Runs | State::Lands => String::new(),
         State::NeedsPerson => card.job.why.clone(),
         _ => screen::doing(board, id, card, place),
@@ -200,7 +201,7 @@ pub fn json(board: &Board, store: &Arc<dyn Store>, place: &Place, settings: &Set
                 "id": id, "item": card.spec.item, "task": card.spec.task, "state": card.job.state, "why": card.job.why, "iterations": card.job.iterations,
                 "usd": money::in_dollars(card.job.usd_micros), "tokens": card.job.tokens, "commit": card.job.commit, "token": card.job.token, "worker": card.job.worker,
                 "returns": card.job.returns, "worked_ms": worked, "landing_ms": landing, "waits_for": board.waits_for(card).collect::<Vec<_>>(),
-                "sealed": card.sealed, "time_line": spans, "attempts": attempts,
+                "sealed": card.left_alone(), "time_line": spans, "attempts": attempts,
             })
         })
         .collect();

@@ -41,6 +41,8 @@ pub struct Around {
     pub ledger: Ledger,
     /// What keeps landing from going on.
     pub trouble: Option<String>,
+    /// What keeps jobs from being begun.
+    pub short: Option<String>,
 }
 
 impl Around {
@@ -49,8 +51,7 @@ impl Around {
             Some(Found::Known(ledger)) => ledger,
             _ => Ledger::default(),
         };
-        let trouble = files::read(&place.root().join("landing"), 4096).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        Ok(Around { ledger, trouble })
+        Ok(Around { ledger, trouble: place.told(Place::LANDING), short: place.told(Place::WORK) })
     }
 }
 
@@ -91,6 +92,9 @@ pub fn lines(board: &Board, around: &Around, settings: &Settings, place: &Place,
     }
     if let Some(trouble) = &around.trouble {
         lines.push(styled(&cut(&format!("landing waits: {}", clean(trouble)), width), notice));
+    }
+    if let Some(short) = &around.short {
+        lines.push(styled(&cut(&format!("no job is begun: {}", clean(short)), width), notice));
     }
     lines.push(String::new());
     let jobs = in_order(board);
@@ -175,7 +179,7 @@ fn style(state: State) -> Style {
 /// What a job does now, or why it is where it is.
 pub(crate) fn doing(board: &Board, id: &str, card: &Card, place: &Place) -> String {
     match card.job.state {
-        _ if card.sealed.is_some() => card.sealed.clone().unwrap_or_default(),
+        _ if card.left_alone().is_some() => card.left_alone().unwrap_or_default().to_owned(),
         State::Runs => live(place, id).unwrap_or_else(|| "the agent works".to_owned()),
         State::Waits => {
             let waits: Vec<&str> = board.waits_for(card).collect();

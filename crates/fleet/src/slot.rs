@@ -7,12 +7,16 @@ use std::{
     time::Duration,
 };
 
-use ralph_engine::sys::command::{self, Task};
+use ralph_engine::sys::{
+    command::{self, Task},
+    process,
+};
 
 use crate::{
     git::{self, Git, Identity},
     hub::Hub,
     problem::{Problem, Result},
+    seat::Seat,
     settings::{self, Place, Settings},
 };
 
@@ -27,21 +31,38 @@ pub struct Slot {
     pub folder: PathBuf,
     temp: PathBuf,
     name: String,
-    number: usize,
+    seat: Seat,
     identity: Identity,
     settings: Settings,
+    /// The job that is worked on here, as its processes are marked.
+    job: Option<String>,
 }
 
+/// What marks the processes of a job.
+const JOB: &str = "RALPH_JOB";
+
 impl Slot {
-    pub fn new(place: &Place, settings: &Settings, number: usize, name: &str) -> Self {
+    /// The slot with this number, or the lander's. What a process before this one left running there is ended.
+    pub fn take(place: &Place, settings: &Settings, seat: Seat, name: &str) -> Self {
+        let temp = place.temp(name);
+        process::end_marked("TMPDIR", temp.as_os_str());
         Slot {
             folder: place.slot(name),
-            temp: place.temp(name),
+            temp,
             name: name.to_owned(),
-            number,
+            seat,
             identity: settings.identity.clone(),
             settings: settings.clone(),
+            job: None,
         }
+    }
+
+    /// Marks what runs here from now on. `taken_over`: the worker that had the job is gone, but what it started may not be.
+    pub(crate) fn begin(&mut self, mark: String, taken_over: bool) {
+        if taken_over {
+            process::end_marked(JOB, mark.as_ref());
+        }
+        self.job = Some(mark);
     }
 
     /// Git in this slot, once its git folder obeys us again.
@@ -130,8 +151,11 @@ impl Slot {
 
     /// The variables of everything that runs here.
     pub fn vars(&self) -> Vec<(OsString, OsString)> {
-        let (slot, port) = (self.number.to_string(), (FIRST_PORT + self.number * 100).to_string());
-        let own = [("RALPH_SLOT", OsString::from(&slot)), ("RALPH_PORT", port.into()), ("TMPDIR", self.temp.clone().into())];
+        let (slot, port) = (self.seat.number.to_string(), (FIRST_PORT + self.seat.number * 100).to_string());
+        let mut own = vec![("RALPH_SLOT", OsString::from(&slot)), ("RALPH_PORT", port.into()), ("TMPDIR", self.temp.clone().into())];
+        own.extend(self.job.as_ref().map(|job| (JOB, job.into())));
+        let most = self.settings.slots.gates_at_once;
+        own.extend((most > 0).then(|| ("RALPH_GATES_AT_ONCE", most.to_string().into())));
         let named = self.settings.slots.env.iter().map(|(name, value)| (name.into(), value.replace("{slot}", &slot).into()));
         own.into_iter().map(|(name, value)| (name.into(), value)).chain(named).collect()
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ralph_core::{money, text::time::Millis};
-use ralph_engine::sys::{clock, signals};
+use ralph_engine::sys::{clock, disk};
 
 use crate::{
     board::Board,
@@ -19,8 +19,8 @@ use crate::{
     gates,
     machine::{Brought, Outcome},
     problem::{Problem, Result},
-    records::{self, ACCOUNT, Account, Found, Job, Spec, VERSION, WANT, Want, Wish, key},
-    settings,
+    records::{self, ACCOUNT, Account, Found, Job, Spec, State, VERSION, WANT, Want, Wish, key},
+    settings::{self, Place},
     slot::Slot,
 };
 
@@ -51,12 +51,14 @@ pub struct Worker<'f> {
     pub slot: Slot,
     pub pools: Vec<String>,
     pub board: Board,
+    /// How often all workers had been told to end when this one began.
+    pub drains: Option<u64>,
 }
 
 impl Worker<'_> {
     /// Works until the fleet has no more for it.
     pub fn work(&mut self, is_over: &dyn Fn() -> bool) {
-        while !self.fleet.drains() && !is_over() {
+        while !self.fleet.drains() && !is_over() && !self.is_drained(&self.board.want) {
             match self.step() {
                 Ok(true) => {}
                 Ok(false) => thread::sleep(REST),
@@ -68,15 +70,25 @@ impl Worker<'_> {
         }
     }
 
+    /// Whether a person told this worker to end.
+    fn is_drained(&self, want: &Want) -> bool {
+        let is_its = |name: &String| *name == self.name || self.name.strip_suffix(name.as_str()).is_some_and(|head| head.ends_with('-'));
+        self.drains.is_some_and(|before| want.drains > before) || want.drained.iter().any(is_its)
+    }
+
     /// Takes a job and works on it. `false`: there is none.
     fn step(&mut self) -> Result<bool> {
         self.board.refresh(&*self.fleet.store)?;
+        self.drains.get_or_insert(self.board.want.drains);
+        if self.is_drained(&self.board.want) {
+            return Ok(true);
+        }
         self.fleet.give_back_forgotten(&self.name, &self.board)?;
         let now = clock::now();
         for (id, card) in self.board.open() {
             self.fleet.wished(id, card, now)?;
         }
-        if self.is_short_of_disk() || self.fleet.is_broke.load(std::sync::atomic::Ordering::Relaxed) {
+        if self.is_short_of_disk()? || self.fleet.is_broke.load(std::sync::atomic::Ordering::Relaxed) {
             return Ok(false);
         }
         let mut found = None;
@@ -88,6 +100,7 @@ impl Worker<'_> {
         }
         let Some((id, card)) = found else { return Ok(false) };
         let Some(mut held) = self.fleet.claim(&self.name, &id, &card)? else { return Ok(true) };
+        self.slot.begin(format!("{}/{id}", self.fleet.place.id), card.job.state == State::Runs);
         let outcome = match self.job(&mut held, &card.spec) {
             Ok(outcome) => outcome,
             // What stands in the way here would stand there for the next worker, too.
@@ -99,8 +112,20 @@ impl Worker<'_> {
         Ok(true)
     }
 
-    fn is_short_of_disk(&self) -> bool {
-        ralph_engine::sys::disk::free(self.fleet.place.root()).is_some_and(|free| free < LEAST_DISK)
+    /// Whether the disk of the records or of the slots has too little space for a job; the screen says so.
+    fn is_short_of_disk(&self) -> Result<bool> {
+        let place = &self.fleet.place;
+        settings::make(&self.slot.folder)?;
+        let is_short = |folder: &&std::path::Path| disk::free(folder).is_some_and(|free| free < LEAST_DISK);
+        let short = [place.root(), &self.slot.folder].into_iter().find(is_short);
+        place.tell(
+            Place::WORK,
+            short.map(|folder| {
+                let gb = disk::in_gb(disk::free(folder).unwrap_or(0));
+                format!("{gb:.1} GB are free on the disk of {}, and a job needs {:.0}", folder.display(), disk::in_gb(LEAST_DISK))
+            }),
+        );
+        Ok(short.is_some())
     }
 
     fn account(&self, spec: &Spec) -> Result<Account> {
@@ -123,13 +148,8 @@ impl Worker<'_> {
         let mut last_cost = 0;
         loop {
             let want = self.fleet.want(Some(&held.id))?;
-            match want.wish {
-                Wish::Cancel => return Ok(Some(Outcome::Cancelled)),
-                Wish::Pause => return Ok(Some(Outcome::GivenBack { why: "a person paused it".to_owned() })),
-                Wish::Run if self.fleet.drains() || self.fleet.want(None)?.wish != Wish::Run => {
-                    return Ok(Some(Outcome::GivenBack { why: "its worker ended".to_owned() }));
-                }
-                Wish::Run => {}
+            if let Some(outcome) = self.stops(&want)? {
+                return Ok(Some(outcome));
             }
             let Some(reserved) = self.fleet.reserve(held, FIRST_SESSION.max(last_cost * 2), LEAST)? else {
                 self.fleet.is_broke.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -163,6 +183,19 @@ impl Worker<'_> {
                 return Ok(Some(outcome));
             }
         }
+    }
+
+    /// Why no further iteration is begun.
+    fn stops(&self, want: &Want) -> Result<Option<Outcome>> {
+        let given_back = |why: &str| Some(Outcome::GivenBack { why: why.to_owned() });
+        let all = self.fleet.want(None)?;
+        Ok(match want.wish {
+            Wish::Cancel => Some(Outcome::Cancelled),
+            Wish::Pause => given_back("a person paused it"),
+            Wish::Run if all.wish != Wish::Run => given_back("a person paused the fleet"),
+            Wish::Run if self.fleet.drains() || self.is_drained(&all) => given_back("its worker ended"),
+            Wish::Run => None,
+        })
     }
 
     /// Puts the job's files into the slot, and its loop, if it has one already.
@@ -265,7 +298,7 @@ impl Worker<'_> {
                     let want = self.now_wanted(&held.id);
                     cancelled.set(cancelled.get() || want.wish == Wish::Cancel || want.release == Some(held.claim.token));
                 }
-                lost.get() || cancelled.get() || signals::wants_the_end_now()
+                lost.get() || cancelled.get() || self.fleet.ends_now()
             },
         }
         .run()?;
@@ -345,9 +378,7 @@ impl Worker<'_> {
             "interrupted" | "paused" | "cancelled" | "" if self.fleet.want(Some(&spec.id))?.wish == Wish::Cancel => {
                 Some(Outcome::Cancelled)
             }
-            "interrupted" | "paused" | "" if signals::asked_to_end() || self.fleet.drains() => {
-                Some(Outcome::GivenBack { why: "its worker ended".to_owned() })
-            }
+            "interrupted" | "paused" | "" if self.fleet.drains() => Some(Outcome::GivenBack { why: "its worker ended".to_owned() }),
             _ => Some(Outcome::NeedsPerson { why }),
         })
     }

@@ -32,6 +32,7 @@ use crate::{
     people::Act,
     problem::{Problem, Result},
     settings::{self, Place, Settings},
+    signing::Pen,
     store::Store,
 };
 
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     /// The port on 127.0.0.1 [default: one that is free]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
-    /// Let the page add tasks, and steer, pause, resume, cancel, release, land and send back jobs
+    /// Let the page add tasks, and pause, steer, cancel, release, land and send back jobs
     #[arg(long)]
     allow_control: bool,
     /// Answer to this name, too: that of a proxy in front that encrypts the line; may be given several times
@@ -73,7 +74,7 @@ const FILES: [(&str, &str, &str); 3] = [
 
 const JSON: &str = "application/json";
 
-pub(crate) fn run(args: &Args, place: &Place, settings: &Settings, store: &Arc<dyn Store>) -> Result<u8> {
+pub(crate) fn run(args: &Args, place: &Place, settings: &Settings, store: &Arc<dyn Store>, pen: Pen) -> Result<u8> {
     let told = signals::Told::listen();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
         .map_err(|e| Problem::new(format!("port {} of 127.0.0.1 cannot be used: {e}; --port names another one", args.port)))?;
@@ -90,6 +91,7 @@ pub(crate) fn run(args: &Args, place: &Place, settings: &Settings, store: &Arc<d
     }
     let server = Arc::new(Server {
         guard,
+        pen,
         feed: Feed::new(place.clone(), settings.clone(), Arc::clone(store), args.allow_control),
         connections: AtomicUsize::new(0),
     });
@@ -102,6 +104,8 @@ pub(crate) fn run(args: &Args, place: &Place, settings: &Settings, store: &Arc<d
 #[derive(Debug)]
 struct Server {
     guard: Guard,
+    /// Signs the tasks that are added.
+    pen: Pen,
     feed: Feed,
     connections: AtomicUsize,
 }
@@ -191,7 +195,7 @@ impl Server {
         let done = || -> Result<String> {
             let mut board = Board::default();
             board.refresh(&*self.feed.store)?;
-            act.run(&*self.feed.store, &board)
+            act.run(&*self.feed.store, &self.pen, &board)
         };
         done().map_err(|problem| Refusal::new(409, problem.to_string()))
     }

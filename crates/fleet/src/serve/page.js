@@ -219,6 +219,7 @@ function show(told) {
   at('share').hidden = !told.limit
   at('share').value = told.limit_micros ? Math.min(1, told.spent_micros / told.limit_micros) : 0
   reveal(at('trouble'), told.trouble && `Landing waits: ${told.trouble}`)
+  reveal(at('short'), told.short && `No job is begun: ${told.short}`)
   at('paused').hidden = !told.is_paused
   at('control').hidden = !told.allows_control
   put(at('all'), told.is_paused ? 'Resume all' : 'Pause all')

@@ -50,7 +50,7 @@ impl Seen<'_> {
             "summary": screen::summary(board), "money": report::money(board, around),
             "spent_micros": ledger.spent_micros, "limit_micros": ledger.limit_micros,
             "limit": (ledger.limit_micros > 0).then(|| money::shown(ledger.limit_micros).to_string()),
-            "is_paused": board.want.wish == Wish::Pause, "trouble": around.trouble.as_deref().map(clean),
+            "is_paused": board.want.wish == Wish::Pause, "trouble": around.trouble.as_deref().map(clean), "short": around.short.as_deref().map(clean),
             "jobs": jobs, "hidden": ordered.len().saturating_sub(MOST_JOBS), "events": events, "flaky": flaky,
             "backlog": report::backlog(board, lines), "bring": report::bring(board, settings), "allows_control": self.allows_control,
             "from": lines.iter().map(|line| line.at).min(), "to": lines.iter().map(|line| line.at).max(),
@@ -78,7 +78,7 @@ fn since(card: &Card) -> Option<Millis> {
 
 /// What a person can ask of a job as it is.
 fn acts(card: &Card) -> Vec<&'static str> {
-    if card.job.is_over() || card.sealed.is_some() {
+    if card.job.is_over() || card.left_alone().is_some() {
         return Vec::new();
     }
     let mut acts = Vec::new();

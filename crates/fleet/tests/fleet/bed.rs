@@ -26,7 +26,7 @@ fi
 "#;
 
 /// `ralph` beside `ralph-fleet`: it is built with the rest of the workspace, and else now.
-fn programs() -> &'static Path {
+pub(crate) fn programs() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let folder = Path::new(env!("CARGO_BIN_EXE_ralph-fleet")).parent().unwrap().to_owned();
@@ -69,13 +69,17 @@ impl Bed {
         fs::write(self.root.path().join(path), text).unwrap();
     }
 
-    fn clean(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    /// A program in the repository, with a clean environment.
+    pub(crate) fn clean(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.root.path().join("home"))
             .env("MARKS", self.root.path().join("marks"));
+        // Where rustup has its toolchains: the home is another one here.
+        let toolchain = ["RUSTUP_HOME", "RUSTUP_TOOLCHAIN"].map(|name| (name, std::env::var_os(name)));
+        command.envs(toolchain.into_iter().filter_map(|(name, value)| Some((name, value?))));
         command.current_dir(self.repo());
         command
     }

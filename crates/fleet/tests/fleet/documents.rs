@@ -67,7 +67,11 @@ fn f8_the_units_of_the_page_are_valid() {
         for section in ["[Unit]", "[Service]", "[Install]"] {
             assert!(unit.lines().any(|line| line == section), "{section}: {unit}");
         }
-        let is_fine = |line: &str| line.is_empty() || line.starts_with(['#', '[']) || line.split_once('=').is_some_and(|(key, _)| key.chars().all(char::is_alphanumeric));
+        let is_fine = |line: &str| {
+            line.is_empty()
+                || line.starts_with(['#', '['])
+                || line.split_once('=').is_some_and(|(key, _)| key.chars().all(char::is_alphanumeric))
+        };
         assert!(unit.lines().all(is_fine), "{unit}");
         // systemd looks whether the program is there.
         let file = folder.path().join(format!("ralph-{n}.service"));

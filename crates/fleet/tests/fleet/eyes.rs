@@ -87,7 +87,9 @@ fn f6_the_screen_fits_a_small_terminal_and_gives_it_back() {
         let mut command = bed.command(&[]);
         command.env("TERM", "xterm-256color");
         let pty = Pty::spawn(command, rows, columns);
-        let wait = |wanted: &str| pty.wait_for(|screen| screen.contains(wanted), Duration::from_secs(60)).unwrap_or_else(|s| panic!("{wanted}: {s}"));
+        let wait = |wanted: &str| {
+            pty.wait_for(|screen| screen.contains(wanted), Duration::from_secs(60)).unwrap_or_else(|s| panic!("{wanted}: {s}"))
+        };
         let screen = wait("q leaves");
         let lines: Vec<&str> = screen.lines().map(str::trim_end).collect();
         assert!(lines.len() <= usize::from(rows), "{screen}");

@@ -105,7 +105,9 @@ fn keep(name: &str, bytes: &[u8]) {
 
 /// Looks at the page in both lights and on a telephone, and finds nothing wrong with it.
 fn looks_well(page: &Page<'_>, name: &str) {
-    for (way, width, theme) in [("light", 1200, Theme::Light), ("dark", 1200, Theme::Dark), ("narrow", 360, Theme::Dark), ("narrow-light", 360, Theme::Light)] {
+    for (way, width, theme) in
+        [("light", 1200, Theme::Light), ("dark", 1200, Theme::Dark), ("narrow", 360, Theme::Dark), ("narrow-light", 360, Theme::Light)]
+    {
         page.size(width, 900);
         page.media(theme, Medium::Screen);
         keep(&format!("{name}-{way}.png"), &page.screenshot(true));
@@ -136,13 +138,23 @@ fn f6_the_page_shows_the_fleet_as_it_works() {
         assert_eq!(page.eval(&format!("({STATE})('{id}')")), state, "{id}");
     }
     let text = page.eval("document.body.innerText").as_str().unwrap().to_owned();
-    for part in ["1 of 5 landed", "2 running", "1 needs you", "Needs you", "Search by author", "waits for beta", "no key to test with", "feature_list.json → ralph/feature-list"] {
+    for part in [
+        "1 of 5 landed",
+        "2 running",
+        "1 needs you",
+        "Needs you",
+        "Search by author",
+        "waits for beta",
+        "no key to test with",
+        "feature_list.json → ralph/feature-list",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(text.contains("git switch main && git merge --ff-only ralph/feature-list"), "{text}");
     // What an attacker wrote is text, and turns nothing.
     assert!(text.contains("<img src=x onerror=alert(1)><script>alert(2)</script>") && !text.contains('\u{202e}'), "{text}");
-    let strangers = page.eval("document.querySelectorAll('img, iframe, object, embed, base, [onerror], article a, article script, article b > *').length");
+    let strangers = page
+        .eval("document.querySelectorAll('img, iframe, object, embed, base, [onerror], article a, article script, article b > *').length");
     assert_eq!(strangers, 0);
     // A page that only shows has nothing to press.
     assert_eq!(page.eval("[...document.querySelectorAll('button, form')].filter(e => e.offsetParent).length"), 0);
@@ -151,7 +163,12 @@ fn f6_the_page_shows_the_fleet_as_it_works() {
     page.eval("window.before = document.querySelector(\"article[data-job='beta']\")");
     fs::write(bed.marks().join("go"), "").unwrap();
     until(&page, "beta's landing", &format!("({STATE})('beta') === 'landed' && ({STATE})('gamma') === 'landed'"));
-    assert_eq!(page.eval("window.before === document.querySelector(\"article[data-job='beta']\") && document.querySelectorAll('article').length === 5"), true);
+    assert_eq!(
+        page.eval(
+            "window.before === document.querySelector(\"article[data-job='beta']\") && document.querySelectorAll('article').length === 5"
+        ),
+        true
+    );
     assert!(page.eval("document.title").as_str().unwrap().starts_with("3 of 5 landed"), "{}", page.eval("document.title"));
     // The token is in nothing that travels or is kept in a history, and nothing comes from elsewhere.
     assert_eq!(page.eval("location.href"), format!("{}/", served.base));
@@ -178,7 +195,9 @@ fn f6_the_page_takes_commands_where_it_may() {
     until(&page, "all jobs", "document.querySelectorAll('article').length === 5");
     let press = |script: &str| page.eval(&format!("{{ {script} }}; true"));
     let job = |id: &str, button: &str| {
-        format!("const b = [...document.querySelectorAll(\"article[data-job='{id}'] button\")].find(b => b.textContent === '{button}'); b.click()")
+        format!(
+            "const b = [...document.querySelectorAll(\"article[data-job='{id}'] button\")].find(b => b.textContent === '{button}'); b.click()"
+        )
     };
     let said = |part: &str| format!("document.getElementById('said').textContent.includes('{part}')");
     press("document.getElementById('all').click()");
@@ -190,7 +209,9 @@ fn f6_the_page_takes_commands_where_it_may() {
     until(&page, "the task", "[...document.querySelectorAll('article')].some(a => a.innerText.includes('Fix #123 <b>'))");
     press("document.querySelectorAll('details').forEach(d => d.open = true)");
     press(&job("beta", "Steer"));
-    press("const f = document.querySelector(\"article[data-job='beta'] form\"); f.querySelector('input').value = 'Use tabs'; f.querySelector('button').click()");
+    press(
+        "const f = document.querySelector(\"article[data-job='beta'] form\"); f.querySelector('input').value = 'Use tabs'; f.querySelector('button').click()",
+    );
     until(&page, "the note", &said("beta hears it before its next iteration"));
     looks_well(&page, "control");
     // The first press asks.
@@ -237,7 +258,13 @@ fn f7_the_page_answers_only_those_who_may_ask() {
     let bearer = format!("Authorization: Bearer {}", served.token);
     let (code, page) = served.code("GET /", &[], "");
     assert_eq!(code, 200);
-    for header in ["default-src 'none'; script-src 'self'", "frame-ancestors 'none'", "Cache-Control: no-store", "X-Content-Type-Options: nosniff", "Referrer-Policy: no-referrer"] {
+    for header in [
+        "default-src 'none'; script-src 'self'",
+        "frame-ancestors 'none'",
+        "Cache-Control: no-store",
+        "X-Content-Type-Options: nosniff",
+        "Referrer-Policy: no-referrer",
+    ] {
         assert!(page.contains(header), "{header}: {page}");
     }
     assert!(!page.contains("Secret task") && !page.contains("Access-Control") && !page.contains("Set-Cookie") && !page.contains("unsafe"));
@@ -283,12 +310,17 @@ fn f7_the_address_of_a_service_is_for_its_user_alone() {
     let bed = Bed::new(&[("feature_list.json", "{\"features\": []}")], "say x\n");
     assert_eq!(bed.fleet(&["add", "A task"]).0, 0);
     let file = bed.root.path().join("address");
-    let mut child = bed.command(&["serve", "--address-file", file.to_str().unwrap(), "--name", "night.example"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = bed
+        .command(&["serve", "--address-file", file.to_str().unwrap(), "--name", "night.example"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     bed.until("the address", || file.exists());
     let address = fs::read_to_string(&file).unwrap();
     let (base, token) = address.trim().split_once("/#").unwrap();
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    let served = Served { child: bed.command(&["status"]).stdout(Stdio::null()).spawn().unwrap(), base: base.to_owned(), token: token.to_owned() };
+    let served =
+        Served { child: bed.command(&["status"]).stdout(Stdio::null()).spawn().unwrap(), base: base.to_owned(), token: token.to_owned() };
     let bearer = format!("Authorization: Bearer {token}");
     let origin = "Origin: https://night.example";
     assert_eq!(served.code("POST /act", &["Host: night.example", &bearer, origin, "Content-Type: application/json"], "{}").0, 403);
