@@ -441,8 +441,8 @@ impl Shown {
 
     fn clear(&mut self) {
         if self.lines > 0 {
-            anstream::print!("\x1b[{}A\x1b[J", self.lines);
-            let _ = stdout().flush();
+            // Not by way of what leaves out styles: it would leave out this, too.
+            let _ = write!(stdout(), "\x1b[{}A\x1b[J", self.lines).and_then(|()| stdout().flush());
             self.lines = 0;
         }
     }

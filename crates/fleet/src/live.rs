@@ -75,8 +75,11 @@ fn draw(place: &Place, settings: &Settings, store: &Arc<dyn Store>, board: &Boar
     let keys =
         if board.want.wish == Wish::Pause { "q leaves, the fleet goes on · p resumes" } else { "q leaves, the fleet goes on · p pauses" };
     lines.push(screen::footer(said.unwrap_or(keys), width));
-    let mut out = anstream::stdout().lock();
-    for (line, at) in lines.iter().take(height).zip(0..) {
+    // Only styles are left out where they are not wanted: the cursor moves all the same.
+    let is_plain = anstream::stdout().current_choice() == anstream::ColorChoice::Never;
+    let mut out = stdout().lock();
+    for (line, at) in lines.into_iter().take(height).zip(0..) {
+        let line = if is_plain { anstream::adapter::strip_str(&line).to_string() } else { line };
         queue!(out, MoveTo(0, at), Print(line), Clear(ClearType::UntilNewLine))?;
     }
     out.flush()

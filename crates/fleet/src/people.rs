@@ -31,6 +31,10 @@ pub enum Act {
     Resume {
         job: Option<String>,
     },
+    /// Without a worker: all that are there now.
+    Drain {
+        worker: Option<String>,
+    },
     Cancel {
         job: String,
     },
@@ -50,7 +54,7 @@ impl Act {
     /// Does it, and says what comes of it.
     pub fn run(&self, store: &dyn Store, pen: &Pen, board: &Board) -> Result<String> {
         let id = |name: &str| find(board, name).map(|(id, _)| id.to_owned());
-        let any = |name: &Option<String>| name.as_deref().map(id).transpose();
+        let any = |name: Option<&String>| name.map(|name| id(name)).transpose();
         Ok(match self {
             Act::Add { text } => format!("{} is added; `ralph fleet run` works on it", add(store, pen, text)?),
             Act::Steer { job, text } => {
@@ -58,11 +62,11 @@ impl Act {
                 format!("{job} hears it before its next iteration")
             }
             Act::Pause { job } => {
-                wish(store, any(job)?.as_deref(), Wish::Pause)?;
+                wish(store, any(job.as_ref())?.as_deref(), Wish::Pause)?;
                 "paused: what runs finishes its iteration; `ralph fleet resume` goes on".to_owned()
             }
             Act::Resume { job } => {
-                wish(store, any(job)?.as_deref(), Wish::Run)?;
+                wish(store, any(job.as_ref())?.as_deref(), Wish::Run)?;
                 "goes on".to_owned()
             }
             Act::Drain { worker } => {

@@ -47,7 +47,7 @@ pub fn text(board: &Board, store: &Arc<dyn Store>, place: &Place, settings: &Set
         job(board, id, card, place, of_job, all.as_ref(), &mut out);
     }
     if all.is_some() && !spans.is_empty() {
-        let _ = write!(out, "\n\n          {} an agent works  {} proven  {} lands  {} parked, or needs you", WORK, QUEUE, LANDING, STILL);
+        let _ = write!(out, "\n\n          {WORK} an agent works  {QUEUE} proven  {LANDING} lands  {STILL} parked, or needs you");
     }
     for line in [backlog(board, &lines), flaky(&lines)].into_iter().flatten() {
         let _ = write!(out, "\n\n{line}");
@@ -140,9 +140,13 @@ pub(crate) fn backlog(board: &Board, lines: &[Line]) -> Option<String> {
         return None;
     }
     let for_others = board.cards().filter(|(_, card)| card.job.state == State::Waits && board.waits_for(card).next().is_some()).count();
-    let mut words = format!("Backlog: {waits} wait");
-    if for_others > 0 {
-        let _ = write!(words, ", {for_others} of them for others to land");
+    let mut words = format!("Backlog: {waits} {}", if waits == 1 { "waits" } else { "wait" });
+    match for_others {
+        0 => {}
+        _ if for_others == waits => words.push_str(" for others to land"),
+        _ => {
+            let _ = write!(words, ", {for_others} of them for others to land");
+        }
     }
     if parked > 0 {
         let _ = write!(words, "; {parked} parked");

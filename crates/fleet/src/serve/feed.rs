@@ -19,6 +19,9 @@ use crate::{
 /// How often the queue is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
 
+/// How long the end waits for those who look on.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// The log is read as a whole: at most a tenth of the time goes into that.
 const LOG_SHARE: u32 = 10;
 
@@ -79,8 +82,11 @@ impl Feed {
             }
             thread::sleep(LOOK_EVERY);
         }
-        self.shown().is_over = true;
+        let mut shown = self.shown();
+        shown.is_over = true;
         self.changed.notify_all();
+        // Who looks on is told that it ends.
+        drop(self.changed.wait_timeout_while(shown, LAST_WORDS, |shown| shown.watchers > 0));
     }
 
     fn read(&self, board: &mut Board, lines: &[Line]) -> Result<serde_json::Value> {
@@ -134,5 +140,6 @@ impl Watcher<'_> {
 impl Drop for Watcher<'_> {
     fn drop(&mut self) {
         self.feed.shown().watchers -= 1;
+        self.feed.changed.notify_all();
     }
 }

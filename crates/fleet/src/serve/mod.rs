@@ -101,6 +101,22 @@ pub(crate) fn run(args: &Args, place: &Place, settings: &Settings, store: &Arc<d
     Ok(0)
 }
 
+/// One of the connections that are counted, for as long as it is served.
+struct Connection(Arc<Server>);
+
+impl Connection {
+    fn counted(server: Arc<Server>) -> Self {
+        server.connections.fetch_add(1, Ordering::AcqRel);
+        Connection(server)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 #[derive(Debug)]
 struct Server {
     guard: Guard,
@@ -118,15 +134,11 @@ impl Server {
                 thread::sleep(Duration::from_millis(100));
                 continue;
             };
-            if self.connections.fetch_add(1, Ordering::AcqRel) >= MOST_CONNECTIONS {
-                self.connections.fetch_sub(1, Ordering::AcqRel);
-                continue;
+            let connection = Connection::counted(Arc::clone(&self));
+            if self.connections.load(Ordering::Acquire) <= MOST_CONNECTIONS {
+                // Where the system has no thread for it, the line is closed.
+                let _ = thread::Builder::new().spawn(move || connection.0.serve(line));
             }
-            let server = Arc::clone(&self);
-            thread::spawn(move || {
-                server.serve(line);
-                server.connections.fetch_sub(1, Ordering::AcqRel);
-            });
         }
     }
 

@@ -26,6 +26,12 @@ function put(node, text) {
   if (node.textContent !== wanted) node.textContent = wanted
 }
 
+// A line of parts with dots between them, which breaks between parts only.
+function parts(node, text) {
+  if (node.textContent === text) return
+  node.replaceChildren(...text.split(' · ').flatMap((part, n) => [n ? ' · ' : '', element('span', 'part', part)]))
+}
+
 function reveal(node, text) {
   node.hidden = !text
   if (text && node.childElementCount === 0) put(node, text)
@@ -212,7 +218,7 @@ function show(told) {
   if (told.problem) return
   shown = told
   put(at('way'), `${told.list} → ${told.target}`)
-  put(at('summary'), told.summary)
+  parts(at('summary'), told.summary)
   document.title = `${told.summary} · ralph fleet`
   at('budget').hidden = false
   put(at('money'), told.limit ? `${told.money} · limit ${told.limit}` : told.money)

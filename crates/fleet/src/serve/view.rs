@@ -40,7 +40,7 @@ impl Seen<'_> {
         let spans = history::spans(lines, clock::now());
         let ordered = screen::in_order(board);
         let jobs: Vec<Value> =
-            ordered.iter().take(MOST_JOBS).map(|(id, card)| self.job(id, card, spans.get(id).map_or(&[], Vec::as_slice))).collect();
+            ordered.iter().take(MOST_JOBS).map(|(id, card)| self.job(id, card, spans.get(id).map_or(&[][..], Vec::as_slice))).collect();
         let events: Vec<String> = lines.iter().rev().take(MOST_EVENTS).map(|line| opening(&history::told(line), MOST_TEXT)).collect();
         let flaky: Vec<Value> =
             history::flaky(lines).iter().map(|(gate, times)| json!({ "gate": opening(&clean(gate), MOST_TEXT), "times": times })).collect();

@@ -33,7 +33,7 @@ fn f6_the_report_has_time_lines_costs_flaky_gates_and_the_backlog() {
         "spent",
         "until it landed",
         "█ an agent works",
-        "Backlog: 1 wait, 1 of them for others to land. One landed every",
+        "Backlog: 1 waits for others to land. One landed every",
         "waits for stuck",
         "Failed once and passed when tried again:\n  1 × ",
         "ralph fleet release JOB",

@@ -45,7 +45,7 @@ struct Served {
 
 impl Served {
     fn start(bed: &Bed, more: &[&str]) -> Self {
-        let mut child = bed.command(&[&["serve"], more].concat()).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = bed.command(&[&["serve"][..], more].concat()).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let (base, token) = line.trim().split_once("/#").unwrap_or_else(|| panic!("it printed {line:?}"));
@@ -226,8 +226,8 @@ fn f6_the_page_takes_commands_where_it_may() {
     fs::write(bed.marks().join("end"), "").unwrap();
     assert_eq!(run.wait().unwrap().code(), Some(0), "{}", bed.log());
     // Commands from outside of the page: with the token and as JSON, and only what people may ask.
-    let bearer = format!("Authorization: Bearer {}", served.token);
-    let act = |kind: &str, body: &str| served.code("POST /act", &[&bearer, kind], body);
+    let bearer = &*format!("Authorization: Bearer {}", served.token);
+    let act = |kind: &str, body: &str| served.code("POST /act", &[bearer, kind], body);
     let json = "Content-Type: application/json";
     assert_eq!(act(json, r#"{"act":"add","text":"One more"}"#).0, 200);
     assert_eq!(act("Content-Type: text/plain", r#"{"act":"add","text":"Two more"}"#).0, 415);
@@ -242,7 +242,7 @@ fn f6_the_page_takes_commands_where_it_may() {
         assert_eq!(act(json, body).0, code, "{body}");
     }
     assert_eq!(served.code("POST /act", &[json], r#"{"act":"pause"}"#).0, 401);
-    assert_eq!(served.code("POST /act", &[&bearer, json, "Origin: http://evil.example"], r#"{"act":"pause"}"#).0, 403);
+    assert_eq!(served.code("POST /act", &[bearer, json, "Origin: http://evil.example"], r#"{"act":"pause"}"#).0, 403);
     assert_eq!(bed.status()["wish"], "run");
 }
 
@@ -255,7 +255,7 @@ fn f7_the_page_answers_only_those_who_may_ask() {
         assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("agent's shell"), "{refused:?}");
     }
     let served = Served::start(&bed, &[]);
-    let bearer = format!("Authorization: Bearer {}", served.token);
+    let bearer = &*format!("Authorization: Bearer {}", served.token);
     let (code, page) = served.code("GET /", &[], "");
     assert_eq!(code, 200);
     for header in [
@@ -273,17 +273,17 @@ fn f7_the_page_answers_only_those_who_may_ask() {
         ("GET /events", vec![], 401),
         ("GET /events", vec![wrong.as_str()], 401),
         ("GET /events", vec!["Cookie: token=1"], 401),
-        ("GET /events", vec!["Host: evil.example", &bearer], 421),
+        ("GET /events", vec!["Host: evil.example", bearer], 421),
         ("GET /", vec!["Host: evil.example"], 421),
-        ("GET /events", vec!["Origin: http://evil.example", &bearer], 403),
-        ("GET /events", vec!["Origin: null", &bearer], 403),
+        ("GET /events", vec!["Origin: http://evil.example", bearer], 403),
+        ("GET /events", vec!["Origin: null", bearer], 403),
         ("OPTIONS /act", vec!["Origin: http://evil.example", "Access-Control-Request-Method: POST"], 403),
         ("OPTIONS /act", vec![], 405),
-        ("POST /act", vec![&bearer, "Content-Type: application/json"], 403),
+        ("POST /act", vec![bearer, "Content-Type: application/json"], 403),
         ("GET /../../etc/passwd", vec![], 404),
-        ("GET //etc/passwd", vec![&bearer], 404),
+        ("GET //etc/passwd", vec![bearer], 404),
         ("POST /", vec![], 404),
-        ("DELETE /events", vec![&bearer], 405),
+        ("DELETE /events", vec![bearer], 405),
     ] {
         let (code, answer) = served.code(request, &headers, "{\"act\":\"pause\"}");
         assert_eq!(code, expected, "{request} {headers:?}: {answer}");
@@ -321,9 +321,9 @@ fn f7_the_address_of_a_service_is_for_its_user_alone() {
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let served =
         Served { child: bed.command(&["status"]).stdout(Stdio::null()).spawn().unwrap(), base: base.to_owned(), token: token.to_owned() };
-    let bearer = format!("Authorization: Bearer {token}");
+    let bearer = &*format!("Authorization: Bearer {token}");
     let origin = "Origin: https://night.example";
-    assert_eq!(served.code("POST /act", &["Host: night.example", &bearer, origin, "Content-Type: application/json"], "{}").0, 403);
+    assert_eq!(served.code("POST /act", &["Host: night.example", bearer, origin, "Content-Type: application/json"], "{}").0, 403);
     assert_eq!(served.code("GET /", &["Host: night.example"], "").0, 200);
     assert!(std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(0));

@@ -2,7 +2,10 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::{Arg, ArgAction, Command, builder::PossibleValuesParser};
+use clap::{
+    Arg, ArgAction, Command,
+    builder::{PossibleValuesParser, Resettable, Str},
+};
 use ralph_engine::sys::{command::Task, process};
 use serde::Deserialize;
 
@@ -120,7 +123,8 @@ fn argument(told: Argument) -> Arg {
         (false, _) => ArgAction::SetTrue,
     };
     let mut arg = Arg::new(told.id).action(action).required(told.required).global(told.global);
-    arg = arg.short(told.short).long(told.long.map(clap::builder::Str::from)).help_heading(told.heading.map(clap::builder::Str::from));
+    let name = |text: Option<String>| Resettable::from(text.map(Str::from));
+    arg = arg.short(told.short).long(name(told.long)).help_heading(name(told.heading));
     if let Some(help) = told.help {
         arg = arg.help(help);
     }
