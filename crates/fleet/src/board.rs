@@ -6,6 +6,7 @@ use ralph_core::text::time::Millis;
 
 use crate::{
     machine::{Rank, rank},
+    pull_requests,
     records::{self, Found, JOB, Job, SPEC, Spec, State, WANT, WANT_ALL, Want, Wish, key},
     signing::Signers,
     store::{Changes, Cursor, Entry, Error, Holder, Revision, Store},

@@ -44,8 +44,17 @@ pub(crate) struct Iteration {
     pub is_used_up: bool,
     /// Iterations that were ruled on.
     pub rounds: u64,
+    /// Its agent was started.
+    pub began: bool,
     /// What it complained about, where it ended without that event.
     pub stderr: String,
+}
+
+impl Iteration {
+    /// Its agent began, and it did not live to tell the end.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.began && self.how.is_empty()
+    }
 }
 
 /// The program `ralph`: beside this one, or on the PATH.
@@ -143,6 +152,7 @@ impl Heard {
         let text = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let it = &mut self.iteration;
         match event.get("event").and_then(Value::as_str) {
+            Some("round") => it.began = true,
             Some("agent") => {
                 let words = [text("text"), text("tool") + " " + &text("what")].into_iter().find(|words| !words.trim().is_empty());
                 if let Some(words) =

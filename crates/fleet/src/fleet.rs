@@ -17,16 +17,19 @@ use crate::{
     board::{Board, Card},
     change::{self, Changed},
     hub::Hub,
-    machine::{Claim, Outcome},
+    machine::{Claim, MOST_RETURNS, Outcome},
     problem::Result,
-    records::{self, Found, Job, LEDGER, Ledger, State, VERSION, WANT, WANT_ALL, Want, key},
-    settings::{Place, Settings},
+    records::{self, Found, Job, LEDGER, Ledger, State, VERSION, WANT, WANT_ALL, Want, Wish, key},
+    settings::{Land, Place, Settings},
     signing::Signers,
     store::{Revision, Store},
 };
 
 /// The log of everything that happened, one JSON object a line.
 pub const LOG: &str = "events";
+
+/// How long other jobs wait for one that came back for the last time, in milliseconds.
+const LAST_TRY: Millis = 30 * 60_000;
 
 /// How long a store that cannot be asked is left alone.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -90,6 +93,19 @@ impl Fleet {
         self.told.get().map_or(0, Told::requests)
     }
 
+    /// Whether another job that came back for the last time is on its way: what lands before it may be its next conflict. It is not waited for for ever.
+    pub fn is_last_try_under_way(&self, board: &Board, but: &str, now: Millis) -> bool {
+        let lands_by_itself = self.settings.land == Land::Branch && !self.settings.review;
+        board.open().filter(|(id, card)| *id != but && card.job.returns >= MOST_RETURNS).any(|(_, card)| {
+            let is_under_way = match card.job.state {
+                State::Runs | State::Lands => true,
+                State::Proven => lands_by_itself && card.want.wish == Wish::Run,
+                _ => false,
+            };
+            is_under_way && now - card.job.changed_at < LAST_TRY
+        })
+    }
+
     /// Takes a job. `None`: another one was faster, or it has been taken too often.
     pub fn claim(&self, worker: &str, id: &str, card: &Card) -> Result<Option<Held>> {
         let before = if card.revision == 0 { Job::new(clock::now()) } else { card.job.clone() };
@@ -128,6 +144,7 @@ impl Fleet {
             Outcome::Proven => "proven",
             Outcome::Parked { .. } => "parked",
             Outcome::GivenBack { .. } => "given-back",
+            Outcome::Failed { .. } => "failed",
             Outcome::NeedsPerson { .. } => "needs-person",
             Outcome::Cancelled => "cancelled",
             Outcome::Landed { .. } => "landed",

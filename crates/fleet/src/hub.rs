@@ -7,7 +7,7 @@
 //!
 //! With several machines the last three travel through the remote that the person named.
 
-use std::path::Path;
+use std::{path::Path, thread, time::Duration};
 
 use ralph_engine::sys::files;
 
@@ -16,6 +16,9 @@ use crate::{
     problem::{Problem, Result},
     settings::{Land, Place, Settings},
 };
+
+/// The longest pause between two questions to the remote.
+const LONGEST_PAUSE: Duration = Duration::from_secs(32);
 
 /// What became of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,9 +67,22 @@ impl Hub {
         let path = self.git.folder.join("ralph-fetch.lock");
         let lock = files::options().create(true).append(true).open(&path).map_err(Problem::when(path.display()))?;
         lock.lock().map_err(Problem::when(path.display()))?;
-        let told = |problem: Problem| Problem::new(format!("the repository cannot be read: {problem}"));
+        let told = |problem: Problem| Problem::passing(format!("the repository cannot be read: {problem}"));
         self.git.run(&["fetch", "--quiet", "--prune", "--no-tags", &self.repository, "+refs/heads/*:refs/person/heads/*"]).map_err(told)?;
         Ok(())
+    }
+
+    /// Asks the remote of all machines, some times if need be: what an iteration brought must not be lost because a line was down for a moment.
+    fn patiently(&self, args: &[&str]) -> Result<()> {
+        let mut pause = Duration::from_secs(1);
+        loop {
+            match self.git.run(args) {
+                Ok(_) => return Ok(()),
+                Err(_) if pause < LONGEST_PAUSE => thread::sleep(pause),
+                Err(problem) => return Err(Problem::passing(format!("the remote does not answer: {problem}"))),
+            }
+            pause *= 2;
+        }
     }
 
     /// The tip of the person's branch.
@@ -121,15 +137,14 @@ impl Hub {
         ])?;
         let mut args = vec!["push", "--quiet", "--no-verify", &self.repository];
         args.extend(refs.lines());
-        self.git.run(&args)?;
-        Ok(())
+        self.patiently(&args)
     }
 
     /// Fetches what other machines kept of a job.
     pub(crate) fn fetch_job(&self, job: &str) -> Result<()> {
         if self.is_shared {
             let all = ["", "-snapshots", "-loops"].map(|kind| format!("+refs/ralph-fleet{kind}/{job}/*:refs/ralph-fleet{kind}/{job}/*"));
-            self.git.run(&["fetch", "--quiet", "--no-tags", &self.repository, &all[0], &all[1], &all[2]])?;
+            self.patiently(&["fetch", "--quiet", "--no-tags", &self.repository, &all[0], &all[1], &all[2]])?;
         }
         Ok(())
     }

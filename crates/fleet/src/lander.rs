@@ -7,7 +7,7 @@ use std::{
 };
 
 use ralph_core::gate::list::List;
-use ralph_engine::sys::{command::Task, files};
+use ralph_engine::sys::{clock, command::Task, files};
 
 use crate::{
     board::{Board, Card},
@@ -15,7 +15,7 @@ use crate::{
     fleet::{Fleet, Held},
     gates,
     hub::Pushed,
-    machine::Outcome,
+    machine::{MOST_RETURNS, Outcome},
     merge::{self, Merged},
     problem::{Problem, Result},
     pull_requests,
@@ -116,6 +116,9 @@ impl Lander<'_> {
         }
         let next = self.board.to_land(&*self.fleet.store, self.fleet.settings.review);
         let Some((id, card)) = next.map(|(id, card)| (id.to_owned(), card.clone())) else { return Ok(false) };
+        if card.job.returns < MOST_RETURNS && self.fleet.is_last_try_under_way(&self.board, &id, clock::now()) {
+            return Ok(false);
+        }
         let Some(mut held) = self.fleet.claim(&self.name, &id, &card)? else { return Ok(true) };
         match self.land(&mut held, &card) {
             Ok(outcome) => {

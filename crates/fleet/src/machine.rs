@@ -47,6 +47,10 @@ pub enum Outcome {
     GivenBack {
         why: String,
     },
+    /// It ended without a word, as after a crash: the next claim tries again, and counts.
+    Failed {
+        why: String,
+    },
     NeedsPerson {
         why: String,
     },
@@ -157,6 +161,7 @@ impl Job {
                 job.claims = self.claims.saturating_sub(1);
                 job.why = why;
             }
+            Outcome::Failed { why } => (job.state, job.why) = (State::Waits, why),
             Outcome::NeedsPerson { why } => (job.state, job.why) = (State::NeedsPerson, why),
             Outcome::Cancelled => (job.state, job.why) = (State::Cancelled, String::new()),
             Outcome::Landed { commit } => (job.state, job.commit, job.why) = (State::Landed, Some(commit), String::new()),

@@ -11,7 +11,7 @@ pub struct Problem(pub String, Kind);
 enum Kind {
     #[default]
     Lasting,
-    /// The store cannot be asked now.
+    /// The store or the repository cannot be asked now.
     Passing,
 }
 
@@ -20,6 +20,11 @@ pub type Result<T> = std::result::Result<T, Problem>;
 impl Problem {
     pub fn new(told: impl Into<String>) -> Self {
         Problem(told.into(), Kind::Lasting)
+    }
+
+    /// What waiting may help against.
+    pub fn passing(told: impl Into<String>) -> Self {
+        Problem(told.into(), Kind::Passing)
     }
 
     /// Whether waiting may help.

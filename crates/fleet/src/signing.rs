@@ -1,7 +1,10 @@
 //! Signed tasks: what workers run comes from whoever could write to the queue, so they may ask for a signature by a key that they know. It covers the record, its
 //! key and the fleet's name: a record that was signed for another place counts for nothing here.
 
-use std::{fmt, path::Path};
+use std::{
+    fmt::{self, Write as _},
+    path::Path,
+};
 
 use nkeys::KeyPair;
 use serde::Serialize;
@@ -124,7 +127,10 @@ fn spell(value: &Value, out: &mut String) {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

@@ -17,7 +17,7 @@ use crate::{
     child::{self, Iteration},
     fleet::{Fleet, Held},
     gates,
-    machine::{Brought, Outcome},
+    machine::{Brought, MOST_RETURNS, Outcome},
     problem::{Problem, Result},
     records::{self, ACCOUNT, Account, Found, Job, Spec, State, VERSION, WANT, Want, Wish, key},
     settings::{self, Place},
@@ -93,7 +93,8 @@ impl Worker<'_> {
         }
         let mut found = None;
         for (id, card) in self.board.to_run(&*self.fleet.store, &self.pools, now) {
-            if !self.account(&card.spec)?.is_used_up(now) {
+            let has_to_wait = card.job.returns >= MOST_RETURNS && self.fleet.is_last_try_under_way(&self.board, id, now);
+            if !has_to_wait && !self.account(&card.spec)?.is_used_up(now) {
                 found = Some((id.to_owned(), card.clone()));
                 break;
             }
@@ -103,6 +104,11 @@ impl Worker<'_> {
         self.slot.begin(format!("{}/{id}", self.fleet.place.id), card.job.state == State::Runs);
         let outcome = match self.job(&mut held, &card.spec) {
             Ok(outcome) => outcome,
+            // What may pass is no reason to ask a person.
+            Err(problem) if problem.is_passing() => {
+                self.fleet.end(&mut held, Outcome::GivenBack { why: problem.to_string() })?;
+                return Err(problem);
+            }
             // What stands in the way here would stand there for the next worker, too.
             Err(problem) => Some(Outcome::NeedsPerson { why: problem.to_string() }),
         };
@@ -118,13 +124,10 @@ impl Worker<'_> {
         settings::make(&self.slot.folder)?;
         let is_short = |folder: &&std::path::Path| disk::free(folder).is_some_and(|free| free < LEAST_DISK);
         let short = [place.root(), &self.slot.folder].into_iter().find(is_short);
-        place.tell(
-            Place::WORK,
-            short.map(|folder| {
-                let gb = disk::in_gb(disk::free(folder).unwrap_or(0));
-                format!("{gb:.1} GB are free on the disk of {}, and a job needs {:.0}", folder.display(), disk::in_gb(LEAST_DISK))
-            }),
-        );
+        place.tell(Place::WORK, short.map(|folder| {
+            let gb = disk::in_gb(disk::free(folder).unwrap_or(0));
+            format!("{gb:.1} GB are free on the disk of {}, and a job needs {:.0}", folder.display(), disk::in_gb(LEAST_DISK))
+        }));
         Ok(short.is_some())
     }
 
@@ -157,12 +160,15 @@ impl Worker<'_> {
             };
             let told = self.tell(&want.notes, held.job.notes_told)?;
             let (iteration, lost) = self.iteration(held, spec, reserved)?;
-            // Each session has a limit of its own, so this counts it alone.
-            let cost = money::of_reported(iteration.spent_usd);
+            // Each session has a limit of its own, so this counts it alone. What began and never said what it cost may have cost all that it had.
+            let cost = if iteration.is_cut_off() { reserved } else { money::of_reported(iteration.spent_usd) };
             last_cost = cost;
             self.fleet.settle(held, cost)?;
             if lost {
                 return Ok(None);
+            }
+            if iteration.how.is_empty() {
+                return Ok(Some(self.without_a_word(&spec.id, &iteration)?));
             }
             let brought = self.bring(held, &iteration, told, cost)?;
             let after = held.job.after(brought, clock::now());
@@ -359,9 +365,21 @@ impl Worker<'_> {
         Ok(Brought { commit: Some(commit), bundle: Some(bundle), usd_micros: cost, tokens, notes_told: told })
     }
 
+    /// What becomes of a job whose `ralph run` did not tell its end.
+    fn without_a_word(&self, id: &str, iteration: &Iteration) -> Result<Outcome> {
+        let why = iteration.stderr.clone();
+        Ok(match why.as_str() {
+            _ if self.fleet.want(Some(id))?.wish == Wish::Cancel => Outcome::Cancelled,
+            _ if self.fleet.drains() => Outcome::GivenBack { why: "its worker ended".to_owned() },
+            // It refused to begin, and would again.
+            told if !told.is_empty() && !iteration.is_cut_off() => Outcome::NeedsPerson { why },
+            _ => Outcome::Failed { why: format!("`ralph run` ended without a word. {why}").trim_end().to_owned() },
+        })
+    }
+
     /// What an iteration's ending means for its job. `None`: it goes on.
     fn what_follows(&self, spec: &Spec, iteration: &Iteration) -> Result<Option<Outcome>> {
-        let why = if iteration.line.is_empty() { iteration.stderr.clone() } else { iteration.line.clone() };
+        let why = iteration.line.clone();
         Ok(match iteration.how.as_str() {
             "complete" if iteration.doubtful => {
                 Some(Outcome::NeedsPerson { why: format!("it says that it is done, but its proof was weakened: {why}") })
@@ -375,10 +393,12 @@ impl Worker<'_> {
                 }
                 Some(Outcome::Parked { until, why })
             }
-            "interrupted" | "paused" | "cancelled" | "" if self.fleet.want(Some(&spec.id))?.wish == Wish::Cancel => {
+            "interrupted" | "paused" | "cancelled" if self.fleet.want(Some(&spec.id))?.wish == Wish::Cancel => {
                 Some(Outcome::Cancelled)
             }
-            "interrupted" | "paused" | "" if self.fleet.drains() => Some(Outcome::GivenBack { why: "its worker ended".to_owned() }),
+            "interrupted" | "paused" if self.fleet.drains() => {
+                Some(Outcome::GivenBack { why: "its worker ended".to_owned() })
+            }
             _ => Some(Outcome::NeedsPerson { why }),
         })
     }

@@ -1,6 +1,7 @@
 //! What a fleet costs: claims a second, what a dead worker costs, whether a job costs the same in a long list, and a job beside a `ralph run` of its own.
 
 use std::{
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -23,7 +24,7 @@ struct Size {
     jobs: usize,
     deaths: usize,
     slots: usize,
-    pairs: usize,
+    pairs: u32,
 }
 
 const FULL: Size = Size { jobs: 10_000, deaths: 100, slots: 1_000, pairs: 10 };
@@ -62,13 +63,12 @@ pub(super) fn run(quick: bool, json_file: Option<&Path>, record: bool, place: &P
     rows.push(format!("| a folder | {told} | {ratio:.2} × |"));
     let mut checks = vec![("a job on the folder queue, beside `ralph run`".to_owned(), ratio, MOST_OF_A_RUN)];
     for (name, of) in &stores {
-        let growth =
-            of.iter().find(|(what, _)| what == GROWTH).and_then(|(_, value)| value.trim_end_matches(" ×").parse().ok()).unwrap_or(f64::MAX);
+        let growth = of.iter().find(|(what, _)| what == GROWTH).and_then(|(_, value)| value.trim_end_matches(" ×").parse().ok()).unwrap_or(f64::MAX);
         checks.push((format!("a claim in the longest list beside one a tenth as long, {name}"), growth, MOST_GROWTH));
     }
     let mut text = format!("| queue | measured | |\n|---|---|---|\n{}\n\n| ratio | is | at most | |\n|---|---|---|---|\n", rows.join("\n"));
     for (what, is, most) in &checks {
-        text += &format!("| {what} | {is:.2} | {most} | {} |\n", if is <= most { "met" } else { "MISSED" });
+        writeln!(text, "| {what} | {is:.2} | {most} | {} |", if is <= most { "met" } else { "MISSED" })?;
     }
     println!("{text}");
     if let Some(file) = json_file {
@@ -157,7 +157,7 @@ fn measure(programs: &Programs, size: &Size, mut empty: impl FnMut(&str) -> Resu
 }
 
 /// How many times as long a job takes as a `ralph run` of the same work, one after the other in turn.
-fn job_beside_run(programs: &Programs, folder: &Path, pairs: usize) -> Result<(f64, String)> {
+fn job_beside_run(programs: &Programs, folder: &Path, pairs: u32) -> Result<(f64, String)> {
     let mut times = [Duration::ZERO; 2];
     for n in 0..pairs {
         let (run, fleet) = (repository(folder, &format!("run-{n}"))?, repository(folder, &format!("fleet-{n}"))?);
@@ -169,26 +169,14 @@ fn job_beside_run(programs: &Programs, folder: &Path, pairs: usize) -> Result<(f
         ends(&fleet, &programs.fleet, &[&["run", "list.json", "--workers", "1"], &common[..]].concat())?;
         times[1] += began.elapsed();
     }
-    let each = |time: Duration| time.as_secs_f64() * 1e3 / pairs as f64;
-    let told = format!(
-        "a fleet of one trivial job ({:.0} ms, landing included) beside a `ralph run` of it ({:.0} ms)",
-        each(times[1]),
-        each(times[0])
-    );
+    let each = |time: Duration| time.as_secs_f64() * 1e3 / f64::from(pairs);
+    let told = format!("a fleet of one trivial job ({:.0} ms, landing included) beside a `ralph run` of it ({:.0} ms)", each(times[1]), each(times[0]));
     Ok((times[1].as_secs_f64() / times[0].as_secs_f64(), told))
 }
 
 fn ends(project: &Path, program: &Path, args: &[&str]) -> Result<()> {
     let output = person(program, project).args(args).output()?;
-    let said = || {
-        format!(
-            "{} {}: {}{}",
-            program.display(),
-            args.join(" "),
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        )
-    };
+    let said = || format!("{} {}: {}{}", program.display(), args.join(" "), String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if output.status.success() { Ok(()) } else { Err(said().into()) }
 }
 

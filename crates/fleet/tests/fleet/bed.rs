@@ -160,6 +160,12 @@ impl Bed {
     }
 }
 
+/// Whether a process lives; one that nobody has buried yet does not.
+pub(crate) fn lives(pid: impl std::fmt::Display) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
+}
+
 /// A list of items, all on one line.
 pub(crate) fn compact(items: &[(&str, &str)]) -> String {
     let items: Vec<String> = items.iter().map(|(id, text)| format!(r#"{{"id":"{id}","description":"{text}","passes":false}}"#)).collect();

@@ -311,3 +311,17 @@ fn f4_an_agents_branch_has_no_word_in_its_gates() {
     let (code, said) = bed.run("feature_list.json", &["--max-iterations", "4"]);
     assert_eq!((code, bed.of_job("a", "state").as_str()), (12, "needs-person"), "nothing was committed: {said}");
 }
+
+/// Jobs that all change the same lines: each comes back at most twice, because nothing lands past the one that came back for the last time.
+#[test]
+fn f4_jobs_that_all_conflict_land_one_after_the_other() {
+    let items: Vec<(String, String)> = (0..8).map(|n| (format!("J{n}"), format!("job{n}"))).collect();
+    let list = compact(&items.iter().map(|(id, task)| (id.as_str(), task.as_str())).collect::<Vec<_>>());
+    let agent = "printf 'start\\n%s\\n' \"$task\" > notes.txt; sleep 0.3; say \"$task\"\n";
+    let bed = Bed::new(&[("feature_list.json", &list), ("notes.txt", "start\n")], agent);
+    let (code, said) = bed.run("feature_list.json", &["--workers", "4", "--verify", "! grep -q '<<<<' notes.txt"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("sent-back"), "{said}");
+    let notes = bed.git(&["show", "ralph/feature-list:notes.txt"]);
+    assert!(items.iter().all(|(_, task)| notes.lines().filter(|line| line == task).count() == 1), "{notes}");
+}

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::bed::{Bed, compact};
+use crate::bed::{Bed, compact, lives};
 
 /// A killed fleet leaves no agent behind, and goes on at the same iteration.
 #[test]
@@ -18,7 +18,7 @@ fn f3_a_killed_fleet_goes_on_where_it_was() {
     let agent: u32 = noted("pid").parse().unwrap();
     run.kill().unwrap();
     run.wait().unwrap();
-    bed.until("the agent's end", || !std::path::Path::new(&format!("/proc/{agent}")).exists());
+    bed.until("the agent's end", || !lives(&agent));
     assert_eq!((bed.of_job("a", "state").as_str(), bed.of_job("a", "iterations").as_str()), ("runs", "1"));
     let (code, said) = bed.run("feature_list.json", &["--verify", "test -f b.txt"]);
     assert_eq!(code, 0, "{said}");
@@ -68,7 +68,7 @@ fn f6_people_steer_pause_and_cancel() {
     assert_eq!(bed.fleet(&["cancel", "A"]).0, 0);
     assert_eq!(run.wait().unwrap().code(), Some(0), "{}", bed.log());
     let pid = fs::read_to_string(bed.marks().join("alpha")).unwrap();
-    assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists());
+    assert!(!lives(pid.trim()));
     assert_eq!(bed.of_job("a", "state"), "cancelled");
     let (code, said) = bed.fleet(&["report"]);
     assert!(code == 0 && said.contains("git merge --ff-only ralph/feature-list") && said.contains("1 of 1 landed"), "{said}");
@@ -131,10 +131,10 @@ fn f6_one_worker_can_be_drained_and_a_second_signal_ends_all_now() {
     let signal = || assert!(std::process::Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap().success());
     signal();
     bed.until("its word", || bed.log().contains("a second Ctrl-C or SIGTERM ends it now"));
-    assert!(pids().lines().all(|pid| std::path::Path::new(&format!("/proc/{pid}")).exists()), "they finish their iterations");
+    assert!(pids().lines().all(|pid| lives(pid)), "they finish their iterations");
     signal();
     run.wait().unwrap();
-    assert!(pids().lines().all(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()), "{}", bed.log());
+    assert!(pids().lines().all(|pid| !lives(pid)), "{}", bed.log());
     assert_eq!((bed.of_job("a", "state").as_str(), bed.of_job("b", "state").as_str()), ("waits", "waits"), "{}", bed.log());
 }
 
@@ -152,7 +152,7 @@ fn f3_a_released_job_goes_to_another_worker_and_the_first_one_writes_nothing() {
     assert_eq!(bed.fleet(&["release", "A"]).0, 0);
     let (code, said) = bed.run("feature_list.json", &["--workers", "1", "--verify", "true", "--review"]);
     assert_eq!((code, bed.of_job("a", "state").as_str()), (12, "proven"), "{said}");
-    assert!(!std::path::Path::new(&format!("/proc/{agent}")).exists(), "two agents on one job");
+    assert!(!lives(&agent), "two agents on one job");
     let (token, commit) = (bed.of_job("a", "token"), bed.of_job("a", "commit"));
     signal("-CONT");
     assert_eq!(stopped.wait().unwrap().code(), Some(12), "{}", bed.log());
@@ -180,4 +180,19 @@ fn f4_two_landers_of_one_fleet_land_each_job_once() {
     jobs.sort_unstable();
     jobs.dedup();
     assert_eq!((jobs.len(), all), (6, 6), "{landed}");
+}
+
+/// A `ralph run` that is killed is begun again by the next claim, three times; then a person has to look. Its session counts as if it had cost all that it might.
+#[test]
+#[cfg(target_os = "linux")]
+fn f3_a_run_that_dies_is_tried_again_three_times() {
+    let agent = "echo x >> \"$MARKS/tries\"; kill -9 $PPID; sleep 600\n";
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], agent);
+    // The shell that starts the agent is between it and `ralph run`.
+    bed.write_outside("agent.sh", "echo x >> \"$MARKS/tries\"\np=$PPID\nwhile [ \"$(cat /proc/$p/comm)\" != ralph ]; do p=$(awk '/^PPid/ {print $2}' /proc/$p/status); done\nkill -9 $p; sleep 600\n");
+    let (code, said) = bed.run("feature_list.json", &["--workers", "1", "--verify", "true", "--usd", "40"]);
+    assert_eq!((code, bed.of_job("a", "state").as_str()), (12, "needs-person"), "{said}");
+    assert_eq!(fs::read_to_string(bed.marks().join("tries")).unwrap().lines().count(), 3, "{said}");
+    assert!(bed.of_job("a", "why").contains("3 workers in a row"), "{}", bed.of_job("a", "why"));
+    assert_eq!(bed.status()["usd"], 15.0);
 }

@@ -6,7 +6,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use crate::bed::{Bed, compact};
+use crate::bed::{Bed, compact, lives};
 
 fn lines(path: &Path) -> Vec<String> {
     fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
@@ -88,7 +88,8 @@ fn parent_of(pid: u32) -> u32 {
 #[test]
 #[cfg(target_os = "linux")]
 fn f3_what_a_dead_worker_left_running_is_ended_first() {
-    let agent = "if [ -e \"$MARKS/pid\" ]; then kill -0 $(cat \"$MARKS/pid\") 2>/dev/null && touch \"$MARKS/two-at-once\"; echo x > a.txt; say x; exit; fi\n\
+    let agent = "old=/proc/$(cat \"$MARKS/pid\" 2>/dev/null || echo none)/status\n\
+        if [ -e \"$MARKS/pid\" ]; then [ -e $old ] && ! grep -q 'State:.Z' $old && touch \"$MARKS/two-at-once\"; echo x > a.txt; say x; exit; fi\n\
         echo $$ > \"$MARKS/pid\"; sleep 600\n";
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], agent);
     let mut run = bed.start("feature_list.json", &["--workers", "1", "--verify", "true"]);
@@ -102,30 +103,27 @@ fn f3_what_a_dead_worker_left_running_is_ended_first() {
         at = parent_of(at);
     }
     assert!(at == run.id() && !between.is_empty(), "{between:?}");
+    // The fleet must not see it.
+    let _ = Command::new("kill").args(["-STOP", &run.id().to_string()]).status();
     for pid in between {
-        let _ = Command::new("kill").args(["-STOP", &pid.to_string()]).status();
         let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
     }
     run.kill().unwrap();
     run.wait().unwrap();
-    assert!(Path::new(&format!("/proc/{agent}")).exists(), "the agent outlived them");
+    assert!(lives(agent), "the agent outlived them");
     let (code, said) = bed.run("feature_list.json", &["--workers", "1", "--verify", "true"]);
     assert_eq!(code, 0, "{said}");
     assert!(!bed.marks().join("two-at-once").exists(), "{said}");
 }
 
-/// A command within a namespace of its own, with a small disk at `at`. `None`: the system does not let us.
-fn on_a_small_disk(bed: &Bed, at: &Path, size: &str, args: &[String]) -> Option<Command> {
+/// A line for the shell within a namespace of its own, with a small disk at `at`. `None`: the system does not let us.
+fn on_a_small_disk(bed: &Bed, at: &Path, size: &str, line: &str) -> Option<Command> {
     fs::create_dir_all(at).unwrap();
     let mount = format!("mount -t tmpfs -o size={size} none '{}'", at.display());
     let works = Command::new("unshare").args(["-rm", "sh", "-c", &mount]).stderr(Stdio::null()).status();
-    if !works.is_ok_and(|status| status.success()) {
-        return None;
-    }
-    let fleet = bed.command(&[]);
     let mut command = bed.clean("unshare");
-    command.args(["-rm", "sh", "-c", &format!("{mount} && exec \"$@\""), "sh"]).arg(fleet.get_program()).args(args);
-    Some(command)
+    command.args(["-rm", "sh", "-c", &format!("{mount} && {line}"), "sh"]);
+    works.is_ok_and(|status| status.success()).then_some(command)
 }
 
 fn spawn(bed: &Bed, command: &mut Command) -> Child {
@@ -138,9 +136,10 @@ fn spawn(bed: &Bed, command: &mut Command) -> Child {
 fn f3_without_space_on_the_disk_no_job_is_begun() {
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > a.txt; say x\n");
     let args = bed.run_args("feature_list.json", &["--workers", "1", "--verify", "true"]);
-    let Some(mut command) = on_a_small_disk(&bed, &bed.root.path().join("home/.cache"), "100m", &args) else {
+    let Some(mut command) = on_a_small_disk(&bed, &bed.root.path().join("home/.cache"), "100m", "exec \"$@\"") else {
         return println!("skipped: no namespaces here");
     };
+    command.arg(bed.command(&[]).get_program()).args(args);
     let mut run = spawn(&bed, &mut command);
     bed.until("the word", || bed.fleet(&["status"]).1.contains("no job is begun: 0.1 GB are free"));
     assert_eq!(bed.of_job("a", "state"), "waits");
@@ -155,19 +154,10 @@ fn f3_without_space_on_the_disk_no_job_is_begun() {
 fn f2_a_full_disk_is_told_and_nothing_is_lost() {
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > a.txt; say x\n");
     let state = bed.root.path().join("home/.local/state");
-    let script = "cd \"$0\" && \"$1\" add First thing && { dd if=/dev/zero of=\"$2/fill\" bs=1k 2>/dev/null; \"$1\" add Second thing; echo \"code $?\"; rm \"$2/fill\"; \"$1\" add Third thing && \"$1\" status; }";
-    let fleet = bed.command(&[]);
-    let args: Vec<String> = Vec::new();
-    let Some(mut command) = on_a_small_disk(&bed, &state, "3m", &args) else { return println!("skipped: no namespaces here") };
-    let program = fleet.get_program().to_str().unwrap().to_owned();
     // The same namespace for all of it: the disk is gone with it.
-    command = {
-        let mut all = bed.clean("unshare");
-        let mount = format!("mount -t tmpfs -o size=3m none '{}'", state.display());
-        all.args(["-rm", "sh", "-c", &format!("{mount} && exec sh -c '{script}' \"$@\""), "sh"]);
-        all.args([bed.repo().to_str().unwrap(), &program, state.to_str().unwrap()]);
-        all
-    };
+    let line = "\"$1\" add First thing && { dd if=/dev/zero of=\"$2/fill\" bs=1k 2>/dev/null; \"$1\" add Second thing; echo \"code $?\"; rm \"$2/fill\"; \"$1\" add Third thing && \"$1\" status; }";
+    let Some(mut command) = on_a_small_disk(&bed, &state, "3m", line) else { return println!("skipped: no namespaces here") };
+    command.arg(bed.command(&[]).get_program()).arg(&state);
     let output = command.output().unwrap();
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("code 1") && (said.contains("the queue is full") || said.contains("No space left")), "{said}");
