@@ -97,7 +97,9 @@ fn measure_claims(place: &str, jobs: usize, claimers: usize) {
     took.sort();
     let at = |share: usize| took[(took.len() - 1) * share / 100];
     assert_eq!(took.len(), jobs);
-    say(&json!({ "jobs": jobs, "added_per_second": added, "claims_per_second": jobs as f64 / seconds, "p50_ms": ms(at(50)), "p99_ms": ms(at(99)), "races_lost": lost }));
+    say(
+        &json!({ "jobs": jobs, "added_per_second": added, "claims_per_second": jobs as f64 / seconds, "p50_ms": ms(at(50)), "p99_ms": ms(at(99)), "races_lost": lost }),
+    );
 }
 
 /// What the process does that is killed.
@@ -177,7 +179,8 @@ fn measure_slots(place: &str, slots: usize) {
 /// The processor time of this process so far.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<f64> = stat.rsplit(')').next().unwrap_or_default().split(' ').skip(12).take(2).filter_map(|field| field.parse().ok()).collect();
+    let fields: Vec<f64> =
+        stat.rsplit(')').next().unwrap_or_default().split(' ').skip(12).take(2).filter_map(|field| field.parse().ok()).collect();
     fields.iter().sum::<f64>() / 100.0
 }
 

@@ -68,7 +68,8 @@ impl Board {
             }
             return;
         }
-        let Some((kind, id)) = key.split_once('.').and_then(|(of, id)| Some(([SPEC, WANT, JOB].into_iter().find(|kind| *kind == of)?, id))) else {
+        let Some((kind, id)) = key.split_once('.').and_then(|(of, id)| Some(([SPEC, WANT, JOB].into_iter().find(|kind| *kind == of)?, id)))
+        else {
             return;
         };
         if kind != SPEC && !self.cards.contains_key(id) {
@@ -127,7 +128,9 @@ impl Board {
     /// The job that is landed next.
     pub fn to_land<'b>(&'b self, store: &'b dyn Store, needs_review: bool) -> Option<(&'b str, &'b Card)> {
         let paused = self.want.wish != Wish::Run;
-        let can = |(id, card): &(&str, &Card)| !paused && card.pull_request().is_none() && card.job.can_land(&card.want, needs_review, || is_gone(store, id, card));
+        let can = |(id, card): &(&str, &Card)| {
+            !paused && card.pull_request().is_none() && card.job.can_land(&card.want, needs_review, || is_gone(store, id, card))
+        };
         // Within a rank, what was proven first.
         self.open().filter(can).min_by_key(|(_, card)| {
             let (came_back, optional, priority, number) = rank(&card.spec, &card.job);

@@ -65,7 +65,17 @@ impl Fleet {
     pub fn open(place: Place, settings: Settings, store: Arc<dyn Store>, signers: Signers) -> Result<Self> {
         let hub = Hub::open(&place, &settings)?;
         let has_asked = AtomicBool::new(settings.land != Land::Pr);
-        Ok(Fleet { place, settings, store, hub, drains: AtomicBool::new(false), is_broke: AtomicBool::new(false), has_asked, signers, told: OnceLock::new() })
+        Ok(Fleet {
+            place,
+            settings,
+            store,
+            hub,
+            drains: AtomicBool::new(false),
+            is_broke: AtomicBool::new(false),
+            has_asked,
+            signers,
+            told: OnceLock::new(),
+        })
     }
 
     /// A view of its jobs, of which nothing is known yet.

@@ -61,7 +61,8 @@ pub fn work(fleet: &Fleet, name: String, is_over: &dyn Fn() -> bool) {
         match taken {
             Ok(Some((_lock, seat))) => {
                 let slot = Slot::take(&fleet.place, &fleet.settings, seat, "lander");
-                return Lander { fleet, name, slot, board: fleet.board(), trouble: fleet.place.told(Place::LANDING), asked: None }.work(is_over);
+                return Lander { fleet, name, slot, board: fleet.board(), trouble: fleet.place.told(Place::LANDING), asked: None }
+                    .work(is_over);
             }
             Ok(None) if !told => anstream::eprintln!("note: another process lands for this fleet already: this one only works"),
             Ok(None) => {}
@@ -256,7 +257,11 @@ impl Lander<'_> {
 
     fn unsigned(&self, work: &str) -> String {
         let hub = &self.fleet.hub;
-        format!("{} takes only signed commits, and a fleet has no key to sign with: merge {work} from {} by hand", hub.target, hub.git.folder.display())
+        format!(
+            "{} takes only signed commits, and a fleet has no key to sign with: merge {work} from {} by hand",
+            hub.target,
+            hub.git.folder.display()
+        )
     }
 
     /// The list of the target with this item marked: no branch has a word in it.

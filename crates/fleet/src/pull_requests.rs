@@ -48,7 +48,8 @@ pub(crate) fn check(repository: &std::path::Path, remote: Option<&str>) -> Resul
 }
 
 fn gh() -> Result<std::path::PathBuf> {
-    let none = || Problem::new("--land pr needs `gh`, through which GitHub is asked: install it (https://cli.github.com), then `gh auth login`");
+    let none =
+        || Problem::new("--land pr needs `gh`, through which GitHub is asked: install it (https://cli.github.com), then `gh auth login`");
     process::which("gh").ok_or_else(none)
 }
 
@@ -83,9 +84,10 @@ pub(crate) fn open(fleet: &Fleet, held: &mut Held, spec: &Spec, commit: &str) ->
     let known: Value = serde_json::from_str(&known).unwrap_or_default();
     let url = match known.pointer("/0/url").and_then(Value::as_str) {
         Some(url) => url.to_owned(),
-        None => {
-            ask(fleet, &["pr", "create", "-R", &repository, "--head", &branch, "--base", &settings.base, "--title", &title, "--body", &body])?
-        }
+        None => ask(
+            fleet,
+            &["pr", "create", "-R", &repository, "--head", &branch, "--base", &settings.base, "--title", &title, "--body", &body],
+        )?,
     };
     let opened = Opened { url: url.clone(), of: held.job.commit.clone().unwrap_or_default() };
     held.job.rest.insert(FIELD.to_owned(), serde_json::to_value(opened).map_err(Problem::when("a pull request"))?);

@@ -69,7 +69,8 @@ impl Signers {
     /// Public keys, as a person gives them.
     pub fn of(fleet: &str, keys: Vec<String>) -> Result<Self> {
         for key in &keys {
-            KeyPair::from_public_key(key).map_err(|_| Problem::new(format!("--signer: {key} is no public key: give what begins with U")))?;
+            KeyPair::from_public_key(key)
+                .map_err(|_| Problem::new(format!("--signer: {key} is no public key: give what begins with U")))?;
         }
         Ok(Signers { fleet: fleet.to_owned(), keys })
     }

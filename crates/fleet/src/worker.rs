@@ -127,10 +127,13 @@ impl Worker<'_> {
         settings::make(&self.slot.folder)?;
         let is_short = |folder: &&std::path::Path| disk::free(folder).is_some_and(|free| free < LEAST_DISK);
         let short = [place.root(), &self.slot.folder].into_iter().find(is_short);
-        place.tell(Place::WORK, short.map(|folder| {
-            let gb = disk::in_gb(disk::free(folder).unwrap_or(0));
-            format!("{gb:.1} GB are free on the disk of {}, and a job needs {:.0}", folder.display(), disk::in_gb(LEAST_DISK))
-        }));
+        place.tell(
+            Place::WORK,
+            short.map(|folder| {
+                let gb = disk::in_gb(disk::free(folder).unwrap_or(0));
+                format!("{gb:.1} GB are free on the disk of {}, and a job needs {:.0}", folder.display(), disk::in_gb(LEAST_DISK))
+            }),
+        );
         Ok(short.is_some())
     }
 
@@ -403,12 +406,8 @@ impl Worker<'_> {
                 }
                 Some(Outcome::Parked { until, why })
             }
-            "interrupted" | "paused" | "cancelled" if self.fleet.want(Some(&spec.id))?.wish == Wish::Cancel => {
-                Some(Outcome::Cancelled)
-            }
-            "interrupted" | "paused" if self.fleet.drains() => {
-                Some(Outcome::GivenBack { why: "its worker ended".to_owned() })
-            }
+            "interrupted" | "paused" | "cancelled" if self.fleet.want(Some(&spec.id))?.wish == Wish::Cancel => Some(Outcome::Cancelled),
+            "interrupted" | "paused" if self.fleet.drains() => Some(Outcome::GivenBack { why: "its worker ended".to_owned() }),
             _ => Some(Outcome::NeedsPerson { why }),
         })
     }

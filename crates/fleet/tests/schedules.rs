@@ -105,7 +105,18 @@ impl World {
         self.born += 1;
         let name = format!("w{}", self.born);
         let hold = self.store.hold(&name).ok();
-        self.actors.push(Actor { name, lands, hold, board: Board::default(), has: None, reserved: false, cost: None, sleeps_until: 0, writes: 0, skew: 0 });
+        self.actors.push(Actor {
+            name,
+            lands,
+            hold,
+            board: Board::default(),
+            has: None,
+            reserved: false,
+            cost: None,
+            sleeps_until: 0,
+            writes: 0,
+            skew: 0,
+        });
     }
 
     fn tick(&mut self) {

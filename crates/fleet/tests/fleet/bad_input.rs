@@ -79,7 +79,8 @@ fn f2_what_a_server_refuses_is_said_and_nothing_is_lost() {
     let reader = nkeys::KeyPair::new_user();
     let may_read = folder.path().join("reader");
     std::fs::write(&may_read, format!("{}\n", reader.seed().unwrap())).unwrap();
-    let looks = r#"publish: ["$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.GET.*", "$JS.API.CONSUMER.CREATE.>", "$JS.FC.>"], subscribe: "_INBOX.>""#;
+    let looks =
+        r#"publish: ["$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.GET.*", "$JS.API.CONSUMER.CREATE.>", "$JS.FC.>"], subscribe: "_INBOX.>""#;
     let users = format!("{{ nkey: {} }}, {{ nkey: {}, permissions: {{ {looks} }} }}", pair.public_key(), reader.public_key());
     let server = match NatsServer::start(NatsVersion::Newest, &format!("authorization {{ users: [ {users} ] }}")) {
         Ok(server) => server,
@@ -92,7 +93,8 @@ fn f2_what_a_server_refuses_is_said_and_nothing_is_lost() {
     let nowhere = format!("nats://127.0.0.1:{port}");
     let (url, place) = (server.url(), remote.to_str().unwrap());
     let run = |url: &str, remote: &str, key: Option<&std::path::Path>| {
-        let args = bed.run_args("feature_list.json", &["--workers", "1", "--verify", "true", "--fleet", "night", "--queue", url, "--remote", remote]);
+        let args = bed
+            .run_args("feature_list.json", &["--workers", "1", "--verify", "true", "--fleet", "night", "--queue", url, "--remote", remote]);
         let mut command = bed.command(&args.iter().map(String::as_str).collect::<Vec<_>>());
         let output = command.envs(key.map(|key| ("NATS_NKEY", key))).output().unwrap();
         (output.status.code(), format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)))

@@ -50,7 +50,18 @@ fn f3_claude_code_works_on_jobs_that_land() {
     let project = project(&[("A", "write alpha"), ("B", "write beta")]);
     let program = client.as_program(&project, &server, SignIn::Key, &[("CLAUDE_CODE_MAX_RETRIES", "0")]);
     let gate = "ls *.txt && ! grep -vq 42 *.txt";
-    let args = ["run", "feature_list.json", "--workers", "2", "--verify", gate, "--permission-mode", "bypassPermissions", "--model", "claude-sonnet-4-6"];
+    let args = [
+        "run",
+        "feature_list.json",
+        "--workers",
+        "2",
+        "--verify",
+        gate,
+        "--permission-mode",
+        "bypassPermissions",
+        "--model",
+        "claude-sonnet-4-6",
+    ];
     let output = fleet(&project, &program, &args);
     assert_eq!(output.code, Some(0), "{output:?}");
     for (id, file) in [("a", "alpha.txt"), ("b", "beta.txt")] {
@@ -71,8 +82,20 @@ fn f3_qwen_works_on_a_job_that_lands() {
     let client = or_skip!(agent.installed());
     let project = project(&[("A", "write alpha")]);
     let program = client.as_program(&project, &server);
-    let args =
-        ["run", "feature_list.json", "--workers", "1", "--verify", "grep -q 42 alpha.txt", "--agent", "qwen", "--model", "fake-model", "--permission-mode", "bypassPermissions"];
+    let args = [
+        "run",
+        "feature_list.json",
+        "--workers",
+        "1",
+        "--verify",
+        "grep -q 42 alpha.txt",
+        "--agent",
+        "qwen",
+        "--model",
+        "fake-model",
+        "--permission-mode",
+        "bypassPermissions",
+    ];
     let output = fleet(&project, &program, &args);
     assert_eq!(output.code, Some(0), "{output:?}");
     assert_eq!(project.git(&["show", "ralph/feature-list:alpha.txt"]).trim(), "42");
@@ -88,7 +111,18 @@ fn f5_a_quota_that_one_job_finds_used_up_is_used_up_for_all() {
     let project = project(&[("A", "write alpha"), ("B", "write beta"), ("C", "write gamma")]);
     // Only a client that is signed in with a subscription is told when its quota resets.
     let program = client.as_program(&project, &server, SignIn::Subscription, &[("CLAUDE_CODE_MAX_RETRIES", "0")]);
-    let args = ["run", "feature_list.json", "--workers", "1", "--verify", "true", "--permission-mode", "bypassPermissions", "--model", "claude-sonnet-4-6"];
+    let args = [
+        "run",
+        "feature_list.json",
+        "--workers",
+        "1",
+        "--verify",
+        "true",
+        "--permission-mode",
+        "bypassPermissions",
+        "--model",
+        "claude-sonnet-4-6",
+    ];
     let path = env::join_paths([program.parent().unwrap(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
     let mut command = project.command(programs().join("ralph-fleet"));
     command.args(args).env("PATH", path).env("IS_SANDBOX", "1").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -106,7 +140,13 @@ fn f5_a_quota_that_one_job_finds_used_up_is_used_up_for_all() {
     let why = job(&project, &program, "a")["why"].as_str().unwrap().to_owned();
     assert!(why.contains("limit of the account is used up"), "{why}");
     // Not for a minute, but until the account says.
-    let account = fs::read_dir(project.home().join(".local/state/ralph/fleets")).unwrap().next().unwrap().unwrap().path().join("queue/keys/account.claude/1");
+    let account = fs::read_dir(project.home().join(".local/state/ralph/fleets"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path()
+        .join("queue/keys/account.claude/1");
     let account: Value = serde_json::from_slice(&fs::read(account).unwrap()).unwrap();
     assert!((account["until"].as_i64().unwrap() / 1000 - resets).abs() < 120, "{account}");
     let end = Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap();
@@ -126,7 +166,8 @@ fn f4_each_job_gets_a_pull_request_and_lands_when_it_is_merged() {
     let agent = format!("sh -c 't=$(head -1); echo x > \"$t.txt\"; {COMMIT}; echo \"<promise>DONE</promise>\"'");
     let run = || -> Result<Output, Skip> {
         let args = ["run", "feature_list.json", "--workers", "1", "--verify", "true", "--land", "pr", "--agent-cmd", &agent];
-        let run = hub.env().into_iter().fold(project.run(programs().join("ralph-fleet")).args(args), |run, (name, value)| run.env(name, value));
+        let run =
+            hub.env().into_iter().fold(project.run(programs().join("ralph-fleet")).args(args), |run, (name, value)| run.env(name, value));
         let output = run.env("PATH", gh.path().to_str().unwrap()).timeout(Duration::from_mins(3)).output();
         assert!(!output.timed_out, "{output:?}");
         Ok(output)

@@ -168,7 +168,8 @@ fn f4_what_was_pushed_without_a_word_has_landed() {
 /// A lock file of which both sides changed: the target's version, brought up to date by its own tool.
 #[test]
 fn f4_a_lock_file_that_conflicts_is_made_anew_by_its_tool() {
-    let member = |name: &str| (format!("{name}/Cargo.toml"), format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"));
+    let member =
+        |name: &str| (format!("{name}/Cargo.toml"), format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"));
     let agent = "mkdir -p \"$task/src\"; touch \"$task/src/lib.rs\"\n\
         printf '[package]\\nname = \"%s\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n' \"$task\" > \"$task/Cargo.toml\"\n\
         cargo generate-lockfile --offline && sleep 1 && say \"$task\"\n";
@@ -188,7 +189,8 @@ fn f4_a_lock_file_that_conflicts_is_made_anew_by_its_tool() {
     bed.git(&["add", "-A"]);
     bed.git(&["commit", "-qm", "A crate"]);
     // The toolchain of this machine, not one that rustup would look for in the home folder.
-    let (code, said) = bed.run("feature_list.json", &["--workers", "2", "--verify", "cargo metadata --locked --offline --format-version 1 >/dev/null"]);
+    let (code, said) =
+        bed.run("feature_list.json", &["--workers", "2", "--verify", "cargo metadata --locked --offline --format-version 1 >/dev/null"]);
     assert_eq!(code, 0, "{said}");
     let lock = bed.git(&["show", "ralph/feature-list:Cargo.lock"]);
     assert!(["alpha", "beta", "mid"].iter().all(|name| lock.contains(&format!("name = \"{name}\""))), "{lock}");
@@ -272,7 +274,10 @@ fn f4_marks_are_set_in_every_kind_of_list() {
     bed.write("mine.json", &compact(&[("A", "gamma"), ("B", "delta")]));
     let (code, said) = bed.run("mine.json", &["--workers", "2", "--verify", "true"]);
     assert_eq!(code, 0, "{said}");
-    assert_eq!(fs::read_to_string(bed.repo().join("mine.json")).unwrap(), compact(&[("A", "gamma"), ("B", "delta")]).replace("false", "true"));
+    assert_eq!(
+        fs::read_to_string(bed.repo().join("mine.json")).unwrap(),
+        compact(&[("A", "gamma"), ("B", "delta")]).replace("false", "true")
+    );
     assert_eq!(bed.git(&["status", "--porcelain"]), "?? mine.json");
 }
 

@@ -168,7 +168,11 @@ fn f7_only_signed_tasks_are_run_where_signatures_are_asked_for() {
     change(&url, "spec.changed-later", |spec| spec["task"] = "rm -rf /".into());
     let (code, said) = at(&mine, &[&["run", "feature_list.json", "--workers", "1", "--signer", &my_key], &more[..]].concat());
     assert_eq!(code, Some(12), "{said}");
-    assert!(said.contains(&format!("is signed by {others_key}, which no --signer")) && said.contains(&format!("was changed after {my_key} had signed it")), "{said}");
+    assert!(
+        said.contains(&format!("is signed by {others_key}, which no --signer"))
+            && said.contains(&format!("was changed after {my_key} had signed it")),
+        "{said}"
+    );
     let shown = Command::new("git").current_dir(&remote).args(["ls-tree", "--name-only", "ralph/night"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&shown.stdout), "alpha.txt\nfeature_list.json\n");
 }

@@ -6,7 +6,10 @@
 mod bad_input;
 mod bed;
 mod clients;
+mod documents;
+mod eyes;
 mod landing;
 mod machines;
+mod page;
 mod people;
 mod slots;

@@ -101,7 +101,12 @@ fn f6_a_drained_worker_finishes_its_iteration_and_gives_the_job_back() {
     bed.until("the first session", || noted() == "1");
     assert!(std::process::Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap().success());
     assert_eq!(run.wait().unwrap().code(), Some(130), "{}", bed.log());
-    assert_eq!((noted().as_str(), bed.of_job("a", "state").as_str(), bed.of_job("a", "iterations").as_str()), ("1", "waits", "1"), "{}", bed.log());
+    assert_eq!(
+        (noted().as_str(), bed.of_job("a", "state").as_str(), bed.of_job("a", "iterations").as_str()),
+        ("1", "waits", "1"),
+        "{}",
+        bed.log()
+    );
     let mut run = bed.start("feature_list.json", &["--workers", "1", "--verify", "true"]);
     bed.until("the second session", || noted() == "2");
     let (code, said) = bed.fleet(&["drain"]);
@@ -140,7 +145,8 @@ fn f3_a_released_job_goes_to_another_worker_and_the_first_one_writes_nothing() {
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], agent);
     let mut stopped = bed.start("feature_list.json", &["--workers", "1", "--verify", "true", "--review"]);
     bed.until("the first", || bed.marks().join("first").exists());
-    let signal = |name: &str| assert!(std::process::Command::new("kill").args([name, &stopped.id().to_string()]).status().unwrap().success());
+    let signal =
+        |name: &str| assert!(std::process::Command::new("kill").args([name, &stopped.id().to_string()]).status().unwrap().success());
     signal("-STOP");
     let agent = fs::read_to_string(bed.marks().join("first")).unwrap().trim().to_owned();
     assert_eq!(bed.fleet(&["release", "A"]).0, 0);

@@ -65,7 +65,8 @@ fn f3_slots_of_two_fleets_have_their_own_numbers() {
         n=0; while [ ! -e \"$MARKS/here-alpha\" ] || [ ! -e \"$MARKS/here-beta\" ]; do n=$((n+1)); [ $n -gt 1200 ] && exit 1; sleep 0.1; done\n\
         echo x > \"$task.txt\"; say x\n";
     let bed = Bed::new(&[("one.json", &compact(&[("A", "alpha")])), ("two.json", &compact(&[("B", "beta")]))], agent);
-    let mut runs = [bed.start("one.json", &["--workers", "1", "--verify", "true"]), bed.start("two.json", &["--workers", "1", "--verify", "true"])];
+    let mut runs =
+        [bed.start("one.json", &["--workers", "1", "--verify", "true"]), bed.start("two.json", &["--workers", "1", "--verify", "true"])];
     for run in &mut runs {
         assert_eq!(run.wait().unwrap().code(), Some(0), "{}", bed.log());
     }

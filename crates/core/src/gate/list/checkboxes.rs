@@ -346,7 +346,10 @@ mod tests {
         let of = |id: &str| &list.items[list.find(id).unwrap()];
         let second = of("T-2");
         assert_eq!((second.title.as_str(), &second.depends_on), ("first", &vec!["T-3".to_owned(), "T-4".to_owned()]));
-        assert_eq!((second.priority.as_deref(), second.optional, second.verify.as_slice()), (Some("1"), true, ["a; b: c".to_owned()].as_slice()));
+        assert_eq!(
+            (second.priority.as_deref(), second.optional, second.verify.as_slice()),
+            (Some("1"), true, ["a; b: c".to_owned()].as_slice())
+        );
         assert_eq!((second.model.as_deref(), second.agent.as_deref(), second.pool.as_deref()), (Some("opus"), Some("codex"), Some("gpu")));
         assert!(of("T-3").optional && of("T-4").title == "plain <!-- see: there -->");
         // In order of priority; what waits is not next, and an optional one only where nothing else can be done.
