@@ -400,10 +400,9 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
         say("\nThe same `ralph fleet run` goes on where it was.");
     }
     Ok(match end {
-        End::Landed => 0,
+        End::Landed | End::Drained => 0,
         End::NeedsPerson => 12,
         End::Broke => 10,
-        End::Drained => 0,
         End::Interrupted => 130,
     })
 }

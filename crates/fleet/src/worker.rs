@@ -367,15 +367,28 @@ impl Worker<'_> {
             Some(commit) => held.job.rest.insert("snapshot".to_owned(), commit.into()),
             None => held.job.rest.remove("snapshot"),
         };
+        // A loop that is complete is not gone on with: what comes back begins anew, with its commits.
+        let goes_on = iteration.how != "complete" || iteration.doubtful;
+        let bundle = if goes_on { Some(self.keep_loop(held)?) } else { None };
+        hub.send_job(&held.id, token)?;
+        let before = held
+            .job
+            .rest
+            .get("loop_tokens")
+            .and_then(serde_json::Value::as_u64)
+            .filter(|_| held.job.back.is_none() && held.job.bundle.is_some())
+            .unwrap_or(0);
+        let tokens = iteration.total_tokens.saturating_sub(before);
+        held.job.rest.insert("loop_tokens".to_owned(), iteration.total_tokens.into());
+        Ok(Brought { commit: Some(commit), bundle, usd_micros: cost, tokens, notes_told: told })
+    }
+
+    /// Saves the loop in the slot; the result names it.
+    fn keep_loop(&self, held: &Held) -> Result<String> {
         let file: PathBuf = self.fleet.place.job(&held.id)?.join("loop.bundle");
         self.ralph(&["bundle", "export", &file.display().to_string()])?;
         let bytes = fs::read(&file).map_err(Problem::when(file.display()))?;
-        let bundle = hub.keep_loop(&bytes, &held.id, token)?;
-        hub.send_job(&held.id, token)?;
-        let before = held.job.rest.get("loop_tokens").and_then(serde_json::Value::as_u64).filter(|_| held.job.back.is_none()).unwrap_or(0);
-        let tokens = iteration.total_tokens.saturating_sub(before);
-        held.job.rest.insert("loop_tokens".to_owned(), iteration.total_tokens.into());
-        Ok(Brought { commit: Some(commit), bundle: Some(bundle), usd_micros: cost, tokens, notes_told: told })
+        self.fleet.hub.keep_loop(&bytes, &held.id, held.claim.token)
     }
 
     /// What becomes of a job whose `ralph run` did not tell its end.
