@@ -8,10 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{
-    money,
-    text::time::{self, Millis},
-};
+use ralph_core::{money, text::time::Millis};
 use ralph_engine::sys::{clock, disk};
 
 use crate::{
@@ -269,8 +266,8 @@ impl Worker<'_> {
         Ok(notes.len().max(told))
     }
 
-    /// Runs `ralph` in the slot. The result is what it says.
-    fn ralph(&self, args: &[&str]) -> Result<Vec<u8>> {
+    /// Runs `ralph` in the slot.
+    fn ralph(&self, args: &[&str]) -> Result<()> {
         let task = ralph_engine::sys::command::Task {
             program: child::ralph()?.into(),
             args: args.iter().map(Into::into).collect(),
@@ -279,20 +276,13 @@ impl Worker<'_> {
             hidden: Vec::new(),
             input: Vec::new(),
             limit: Duration::from_mins(2),
-            most_output: 4 << 20,
+            most_output: 64 << 10,
         };
         match task.run() {
-            Ok(ran) if ran.code == Some(0) => Ok(ran.stdout),
+            Ok(ran) if ran.code == Some(0) => Ok(()),
             Ok(ran) => Err(Problem::new(format!("ralph {}: {}", args[0], ran.stderr.trim()))),
             Err(_) => Err(Problem::new(format!("ralph {} did not end", args[0]))),
         }
-    }
-
-    /// Until when the loop in the slot is parked, if that is known.
-    fn parked_until(&self) -> Result<Option<Millis>> {
-        let status: serde_json::Value = serde_json::from_slice(&self.ralph(&["status", "--json"])?).unwrap_or_default();
-        let until = status.pointer("/loops/0/waits/until").and_then(|until| until.as_str());
-        Ok(until.and_then(time::parse))
     }
 
     /// One iteration, and whether the job was lost meanwhile.
@@ -413,7 +403,7 @@ impl Worker<'_> {
             "complete" => Some(Outcome::Proven),
             "enough" => None,
             "parked" => {
-                let until = self.parked_until()?.unwrap_or_else(|| clock::now() + 60_000);
+                let until = iteration.until_ms.unwrap_or_else(|| clock::now() + 60_000);
                 if iteration.is_used_up {
                     self.park_account(spec, until)?;
                 }

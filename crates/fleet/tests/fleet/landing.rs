@@ -168,24 +168,25 @@ fn f4_what_was_pushed_without_a_word_has_landed() {
 /// A lock file of which both sides changed: the target's version, brought up to date by its own tool.
 #[test]
 fn f4_a_lock_file_that_conflicts_is_made_anew_by_its_tool() {
-    let member =
-        |name: &str| (format!("{name}/Cargo.toml"), format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"));
-    let agent = "mkdir -p \"$task/src\"; touch \"$task/src/lib.rs\"\n\
-        printf '[package]\\nname = \"%s\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n' \"$task\" > \"$task/Cargo.toml\"\n\
+    let member = |name: &str| {
+        (format!("crates/{name}/Cargo.toml"), format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"))
+    };
+    let agent = "mkdir -p \"crates/$task/src\"; touch \"crates/$task/src/lib.rs\"\n\
+        printf '[package]\\nname = \"%s\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n' \"$task\" > \"crates/$task/Cargo.toml\"\n\
         cargo generate-lockfile --offline && sleep 1 && say \"$task\"\n";
     let lock = "version = 4\n\n[[package]]\nname = \"mid\"\nversion = \"0.1.0\"\n";
     let (mid, manifest) = member("mid");
     let list = compact(&[("A", "alpha"), ("B", "beta")]);
     let files = [
         ("feature_list.json", list.as_str()),
-        ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"*\"]\nexclude = [\"target\"]\n"),
+        ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"crates/*\"]\n"),
         ("Cargo.lock", lock),
         (".gitignore", "target\n"),
     ];
     let bed = Bed::new(&files, agent);
-    fs::create_dir_all(bed.repo().join("mid/src")).unwrap();
+    fs::create_dir_all(bed.repo().join("crates/mid/src")).unwrap();
     bed.write(&mid, &manifest);
-    bed.write("mid/src/lib.rs", "");
+    bed.write("crates/mid/src/lib.rs", "");
     bed.git(&["add", "-A"]);
     bed.git(&["commit", "-qm", "A crate"]);
     // The toolchain of this machine, not one that rustup would look for in the home folder.
