@@ -179,7 +179,6 @@ fn f4_each_job_gets_a_pull_request_and_lands_when_it_is_merged() {
     assert!(pulls[0].title.contains("A: alpha"), "{pulls:?}");
     let before = project.git(&["rev-parse", "main"]);
     let branch = project.git(&["ls-remote", origin.bare().to_str().unwrap(), "refs/heads/ralph/*"]);
-    let commit = branch.split_whitespace().next().unwrap().to_owned();
     assert_eq!(branch.lines().count(), 1, "{branch}");
     // A person merges it, and has it.
     hub.merge(pulls[0].number);
