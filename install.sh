@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs ralph for this user: downloads the archive for this machine, checks it, and puts the program into a folder.
+# Installs ralph for this user: downloads the archive for this machine, checks it, and puts its two programs into a folder.
 # Nothing is unpacked before its checksum is right.
 set -eu
 
@@ -11,7 +11,7 @@ Install ralph for this user
 
 Usage: install.sh [--to DIR] [--version VERSION]
 
-  --to DIR            where to put the program [default: ~/.local/bin]
+  --to DIR            where to put the programs [default: ~/.local/bin]
   --version VERSION   this version [default: the latest]
   -h, --help          show this
 
@@ -44,8 +44,8 @@ main() {
   target=$(platform)
 
   work=$(mktemp -d "${TMPDIR:-/tmp}/ralph-install.XXXXXX") || fail "cannot make a temporary folder"
-  fresh=
-  trap 'rm -rf "$work"; [ -z "$fresh" ] || rm -f "$fresh"' EXIT
+  fresh= fleet=
+  trap 'rm -rf "$work"; [ -z "$fresh" ] || rm -f "$fresh" "$fleet"' EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
 
@@ -70,7 +70,7 @@ platform() {
     aarch64 | arm64) cpu=aarch64 ;;
   esac
   case $system in
-    # The program is static: which C library the system has does not matter.
+    # The programs are static: which C library the system has does not matter.
     Linux) echo "$cpu-unknown-linux-musl" ;;
     Darwin)
       # A shell under Rosetta says x86_64.
@@ -112,13 +112,15 @@ checksum() {
   fi
 }
 
-# Puts the program in place in one step, so that a hook that is called meanwhile finds the old one or the new one.
+# Puts each program in place in one step, so that a hook that is called meanwhile finds the old one or the new one; `ralph fleet` starts the one beside it.
 put() {
-  "$1/ralph" --version >/dev/null || fail "the program does not run on this machine. Nothing was installed."
+  { "$1/ralph" --version && "$1/ralph" fleet --version; } >/dev/null || fail "the programs do not run on this machine. Nothing was installed."
   mkdir -p "$to" 2>/dev/null || fail "cannot make the folder $to"
   fresh=$to/.ralph.$$
-  cp "$1/ralph" "$fresh" 2>/dev/null || fail "cannot write into $to: choose another folder with --to DIR"
-  chmod 755 "$fresh"
+  fleet=$to/.ralph-fleet.$$
+  { cp "$1/ralph" "$fresh" && cp "$1/ralph-fleet" "$fleet"; } 2>/dev/null || fail "cannot write into $to: choose another folder with --to DIR"
+  chmod 755 "$fresh" "$fleet"
+  mv -f "$fleet" "$to/ralph-fleet" || fail "cannot write $to/ralph-fleet"
   mv -f "$fresh" "$to/ralph" || fail "cannot write $to/ralph"
   fresh=
   echo "installed $("$to/ralph" --version) as $to/ralph"

@@ -26,10 +26,37 @@ pub(crate) enum Build {
     Installed,
 }
 
-/// Builds the binary with the profile that is shipped, and says where it is.
-pub(crate) fn dist_binary(build: Build) -> Result<PathBuf> {
+/// A program that people get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Program {
+    Ralph,
+    /// What `ralph fleet` starts. It is built by itself, so that nothing that it needs gets into `ralph`.
+    Fleet,
+}
+
+impl Program {
+    pub(crate) const ALL: [Program; 2] = [Program::Ralph, Program::Fleet];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Program::Ralph => "ralph",
+            Program::Fleet => "ralph-fleet",
+        }
+    }
+
+    pub(crate) fn package(self) -> &'static str {
+        match self {
+            Program::Ralph => "ralph-loop",
+            Program::Fleet => "ralph-fleet",
+        }
+    }
+}
+
+/// Builds a program with the profile that is shipped, and says where it is.
+pub(crate) fn dist_binary(program: Program, build: Build) -> Result<PathBuf> {
+    let (package, name) = (program.package(), program.name());
     let mut command = cargo();
-    command.args(["build", "--profile", "dist", "--package", "ralph-loop", "--bin", "ralph", "--message-format=json-render-diagnostics"]);
+    command.args(["build", "--profile", "dist", "--package", package, "--bin", name, "--message-format=json-render-diagnostics"]);
     match build {
         Build::Released => ship(&mut command)?,
         // Set and empty: no flags at all, from wherever. The folder is its own, so that the two builds do not undo each other.
@@ -43,8 +70,8 @@ pub(crate) fn dist_binary(build: Build) -> Result<PathBuf> {
     }
     let messages = String::from_utf8(output.stdout)?;
     let executable = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
-        let of_ralph = message["target"]["name"] == "ralph";
-        message["executable"].as_str().filter(|_| of_ralph).map(PathBuf::from)
+        let is_it = message["target"]["name"] == name;
+        message["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
     });
     executable.ok_or_else(|| "cargo did not say where the binary is".into())
 }
@@ -60,6 +87,17 @@ pub(crate) fn cannot_ship() -> Result<Option<String>> {
     let library = first_output("rustc", &["--print", "target-libdir", "--target", &target])?;
     let missing = || format!("the standard library for {target} is not installed: `rustup target add {target}` gets it");
     Ok((!Path::new(&library).is_dir()).then(missing))
+}
+
+/// Why the parts in C cannot be compiled for that target here. Only the fleet has such parts: the cryptography of its line to a server.
+pub(crate) fn cannot_compile_c() -> Result<Option<String>> {
+    let target = shipped_target()?;
+    let Some(cpu) = target.strip_suffix("-unknown-linux-musl") else { return Ok(None) };
+    let compilers = [format!("{cpu}-linux-musl-gcc"), "musl-gcc".to_owned()];
+    let paths = env::var_os("PATH").unwrap_or_default();
+    let is_there = env::split_paths(&paths).any(|folder| compilers.iter().any(|name| folder.join(name).is_file()));
+    let is_named = env::var_os(format!("CC_{}", target.replace('-', "_"))).is_some();
+    Ok((!is_there && !is_named).then(|| format!("there is no C compiler for {target}: `apt install musl-tools` gets it")))
 }
 
 /// Makes it the build that people get: for its target, and without the names of this machine's folders.

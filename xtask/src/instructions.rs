@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Result, Verdict,
-    cargo::{self, Build},
+    cargo::{self, Build, Program},
     hot_functions::{self, HotFunctions},
     scene::{self, Cache, Project, Repository, Stops},
 };
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     {
         return Ok(skip(&format!("recorded with {} for {}, and this is {toolchain} for {target}", r.toolchain, r.target)));
     }
-    let binary = cargo::dist_binary(Build::Released)?;
+    let binary = cargo::dist_binary(Program::Ralph, Build::Released)?;
     let scene = Scene::make(&binary)?;
     let counts = scene.count_all()?;
     if args.record {

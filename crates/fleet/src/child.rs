@@ -35,6 +35,8 @@ pub(crate) struct Iteration {
     pub spent_usd: f64,
     /// Since the loop began.
     pub total_tokens: u64,
+    /// When the last session says that it can go on, in milliseconds since 1970.
+    pub until_ms: Option<i64>,
     /// The ref of the last snapshot.
     pub snapshot: Option<String>,
     pub doubtful: bool,
@@ -162,7 +164,10 @@ impl Heard {
             Some("checking") => self.live = format!("checks {}", text("gate")),
             Some("ruled") => self.live = text("line"),
             Some("snapshot") => it.snapshot = Some(text("name")),
-            Some("over") => it.is_used_up = event.pointer("/outcome/trouble/trouble").is_some_and(|trouble| trouble == "limit"),
+            Some("over") => {
+                it.is_used_up = event.pointer("/outcome/trouble/trouble").is_some_and(|trouble| trouble == "limit");
+                it.until_ms = event.pointer("/then/until").or_else(|| event.pointer("/then/at")).and_then(Value::as_i64);
+            }
             Some("ended") => {
                 it.how = text("how");
                 it.line = text("line");

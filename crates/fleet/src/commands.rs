@@ -1,27 +1,28 @@
 //! The command line of `ralph fleet`.
 
 use std::{
-    io::{IsTerminal as _, Write as _},
+    io::{IsTerminal as _, Write as _, stdout},
     path::PathBuf,
     sync::Arc,
-    thread,
     time::Duration,
 };
 
-use clap::{Parser, Subcommand};
-use ralph_engine::{hosts, sys::clock};
+use clap::{CommandFactory, Parser, Subcommand};
+use ralph_engine::{hosts, sys::env};
 
 use crate::{
     board::Board,
-    fleet::{Fleet, LOG},
-    people,
+    described,
+    fleet::Fleet,
+    history, live, metrics,
+    people::{self, Act},
     problem::{Problem, Result},
-    records::{State, Wish},
     report,
     run::{self, Crew, End, Queue, Ready, Request},
     screen::{self, Around},
+    serve,
     settings::{self, Land, Place, Settings},
-    signing::Signers,
+    signing::{Pen, Signers},
     store::Store,
 };
 
@@ -127,6 +128,10 @@ enum What {
     },
     /// The figures as Prometheus text
     Metrics,
+    Serve(serve::Args),
+    /// The commands as JSON, for `ralph completions` and `ralph man`
+    #[command(hide = true)]
+    Described,
 }
 
 /// Work on a list, or on the tasks that were added
@@ -237,6 +242,9 @@ pub fn run() -> u8 {
 }
 
 fn act(cli: Cli) -> Result<u8> {
+    if matches!(cli.what, Some(What::Described)) {
+        return Ok(say(&described::of(&Cli::command()).to_string()));
+    }
     let around = match cli.folder {
         Some(folder) => folder,
         None => std::env::current_dir().map_err(Problem::when("the current folder"))?,
@@ -261,7 +269,8 @@ fn act(cli: Cli) -> Result<u8> {
             let (place, settings, store) = open(&around, cli.fleet.as_deref(), &queue, &Signers::default())?;
             let mut board = Board::default();
             board.refresh(&*store)?;
-            command(what, &place, &settings, &store, &mut board)
+            let pen = queue.pen(cli.fleet.as_deref().unwrap_or_default())?;
+            command(what, (&place, &settings), &store, pen, &mut board)
         }
     }
 }
@@ -302,62 +311,33 @@ fn help_out(around: &std::path::Path, crew: &Crew, (name, signers): (Option<&str
     Ok(0)
 }
 
-fn command(what: Option<What>, place: &Place, settings: &Settings, store: &Arc<dyn Store>, board: &mut Board) -> Result<u8> {
-    let job = |name: &str| people::find(board, name);
-    let done = match what {
+fn command(what: Option<What>, (place, settings): (&Place, &Settings), store: &Arc<dyn Store>, pen: Pen, board: &mut Board) -> Result<u8> {
+    let act = match what {
         None => {
-            live(place, settings, store, board)?;
-            String::new()
+            if stdout().is_terminal() && !env::is_dumb_terminal() {
+                live::show(place, settings, store, board)?;
+                return Ok(0);
+            }
+            return Ok(say(&screen::lines(board, &Around::read(&**store, place)?, settings, place, size()).join("\n")));
         }
         Some(What::Status { json: true } | What::Report { json: true }) => return Ok(say(&report::json(board, store, place, settings)?)),
         Some(What::Status { .. }) => {
             return Ok(say(&screen::lines(board, &Around::read(&**store, place)?, settings, place, size()).join("\n")));
         }
         Some(What::Report { .. }) => return Ok(say(&report::text(board, store, place, settings)?)),
-        Some(What::Metrics) => return Ok(say(report::metrics(board, store, place)?.trim_end())),
-        Some(What::Steer { job: name, note }) => {
-            people::steer(&**store, job(&name)?.0, &note.join(" "))?;
-            format!("{name} hears it before its next iteration")
-        }
-        Some(What::Pause { job: name }) => {
-            wish(&**store, board, name.as_deref(), Wish::Pause)?;
-            "paused: what runs finishes its iteration; `ralph fleet resume` goes on".to_owned()
-        }
-        Some(What::Resume { job: name }) => {
-            wish(&**store, board, name.as_deref(), Wish::Run)?;
-            "goes on".to_owned()
-        }
-        Some(What::Drain { worker }) => {
-            people::drain(&**store, worker.as_deref())?;
-            format!("{} after the iteration", worker.map_or_else(|| "all workers end".to_owned(), |name| format!("{name} ends")))
-        }
-        Some(What::Cancel { job: name }) => {
-            wish(&**store, board, Some(&name), Wish::Cancel)?;
-            format!("{name} is cancelled")
-        }
-        Some(What::Release { job: name }) => {
-            let (id, card) = job(&name)?;
-            people::release(&**store, id, card)?;
-            format!("{name} can be taken again")
-        }
-        Some(What::Land { job: name }) => {
-            let (id, card) = job(&name)?;
-            people::review(&**store, id, card, None)?;
-            format!("{name} lands next")
-        }
-        Some(What::Back { job: name, why }) => {
-            let (id, card) = job(&name)?;
-            people::review(&**store, id, card, Some(&why.join(" ")))?;
-            format!("{name} goes back to its agent")
-        }
-        Some(What::Run(_) | What::Add { .. } | What::Worker { .. }) => String::new(),
+        Some(What::Metrics) => return Ok(say(metrics::text(board, &**store, place)?.trim_end())),
+        Some(What::Serve(args)) => return serve::run(&args, place, settings, store, pen),
+        Some(What::Steer { job, note }) => Act::Steer { job, text: note.join(" ") },
+        Some(What::Pause { job }) => Act::Pause { job },
+        Some(What::Resume { job }) => Act::Resume { job },
+        Some(What::Drain { worker }) => Act::Drain { worker },
+        Some(What::Cancel { job }) => Act::Cancel { job },
+        Some(What::Release { job }) => Act::Release { job },
+        Some(What::Land { job }) => Act::Land { job },
+        Some(What::Back { job, why }) => Act::Back { job, text: why.join(" ") },
+        Some(What::Run(_) | What::Add { .. } | What::Worker { .. } | What::Described) => return Ok(0),
     };
-    Ok(if done.is_empty() { 0 } else { say(&done) })
-}
-
-fn wish(store: &dyn Store, board: &Board, name: Option<&str>, wish: Wish) -> Result<()> {
-    let id = name.map(|name| people::find(board, name).map(|(id, _)| id)).transpose()?;
-    people::wish(store, id, wish)
+    Ok(say(&act.run(&**store, &pen, board)?))
 }
 
 fn say(text: &str) -> u8 {
@@ -408,7 +388,7 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
     if args.workers == 0 {
         return Ok(say("`ralph fleet worker` works on them, and one of the workers lands with --land"));
     }
-    let mut shown = Shown::new(std::io::stdout().is_terminal());
+    let mut shown = Shown::new(stdout().is_terminal());
     let crew = Crew { workers: usize::from(args.workers), pools: args.pool, lands: true, ends: true };
     let end = run::work(&fleet, &crew, &mut |board| shown.look(&fleet, board))?;
     let mut board = fleet.board();
@@ -420,10 +400,9 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
         say("\nThe same `ralph fleet run` goes on where it was.");
     }
     Ok(match end {
-        End::Landed => 0,
+        End::Landed | End::Drained => 0,
         End::NeedsPerson => 12,
         End::Broke => 10,
-        End::Drained => 0,
         End::Interrupted => 130,
     })
 }
@@ -456,18 +435,16 @@ impl Shown {
             }
             return;
         }
-        for line in fleet.store.read_log(LOG).unwrap_or_default().iter().skip(self.told) {
+        for line in history::read(&*fleet.store).unwrap_or_default().iter().skip(self.told) {
             self.told += 1;
-            if let Some(line) = report::told(line) {
-                anstream::println!("{line}");
-            }
+            anstream::println!("{}", history::told(line));
         }
     }
 
     fn clear(&mut self) {
         if self.lines > 0 {
-            anstream::print!("\x1b[{}A\x1b[J", self.lines);
-            let _ = std::io::stdout().flush();
+            // Not by way of what leaves out styles: it would leave out this, too.
+            let _ = write!(stdout(), "\x1b[{}A\x1b[J", self.lines).and_then(|()| stdout().flush());
             self.lines = 0;
         }
     }
@@ -475,26 +452,4 @@ impl Shown {
 
 fn size() -> (usize, usize) {
     terminal_size::terminal_size().map_or((100, 1000), |(width, height)| (usize::from(width.0), usize::from(height.0)))
-}
-
-/// The screen until Ctrl-C, or once where there is no terminal, or nothing goes on.
-fn live(place: &Place, settings: &Settings, store: &Arc<dyn Store>, board: &mut Board) -> Result<()> {
-    let mut drawn = 0;
-    loop {
-        board.refresh(&**store)?;
-        let (width, height) = size();
-        let lines = screen::lines(board, &Around::read(&**store, place)?, settings, place, (width, height.saturating_sub(1)));
-        if drawn > 0 {
-            anstream::print!("\x1b[{drawn}A\x1b[J");
-        }
-        drawn = lines.len();
-        anstream::println!("{}", lines.join("\n"));
-        let goes_on = board
-            .cards()
-            .any(|(_, card)| card.job.is_held() || (card.job.state == State::Proven && clock::now() - card.job.changed_at < 60_000));
-        if !std::io::stdout().is_terminal() || !goes_on {
-            return Ok(());
-        }
-        thread::sleep(Duration::from_millis(500));
-    }
 }

@@ -2,19 +2,24 @@
 //!
 //! `records` are what a fleet keeps, `machine` has every rule about them as pure functions, `store` is the port that keeps them and decides nothing.
 //! `board` is what one process knows of the store, and `change` the one way to write a record: compare-and-set, with lost answers read back.
+//! `serve` shows it on a page.
 //! A `worker` takes jobs and has a `child` work on them in its `slot`; the `lander` brings what was proven onto the fleet's branch, through the `hub`.
 
 pub mod board;
 pub mod change;
 mod child;
 pub mod commands;
+mod described;
 pub mod fleet;
 pub mod gates;
 mod git;
+mod history;
 mod hub;
 pub mod lander;
+mod live;
 pub mod machine;
 mod merge;
+mod metrics;
 pub mod people;
 pub mod problem;
 mod pull_requests;
@@ -23,6 +28,7 @@ pub mod report;
 pub mod run;
 pub mod screen;
 pub mod seat;
+mod serve;
 pub mod settings;
 pub mod signing;
 pub mod slot;

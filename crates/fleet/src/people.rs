@@ -1,6 +1,7 @@
 //! What people want: they write tasks and wishes, never a job's state.
 
 use ralph_engine::sys::clock;
+use serde::Deserialize;
 
 use crate::{
     board::{Board, Card},
@@ -11,6 +12,92 @@ use crate::{
     store::Store,
     tasks,
 };
+
+/// What a person can ask for, on the command line and on the page.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "act", deny_unknown_fields)]
+pub enum Act {
+    Add {
+        text: String,
+    },
+    Steer {
+        job: String,
+        text: String,
+    },
+    /// Without a job: all.
+    Pause {
+        job: Option<String>,
+    },
+    Resume {
+        job: Option<String>,
+    },
+    /// Without a worker: all that are there now.
+    Drain {
+        worker: Option<String>,
+    },
+    Cancel {
+        job: String,
+    },
+    Release {
+        job: String,
+    },
+    Land {
+        job: String,
+    },
+    Back {
+        job: String,
+        text: String,
+    },
+}
+
+impl Act {
+    /// Does it, and says what comes of it.
+    pub fn run(&self, store: &dyn Store, pen: &Pen, board: &Board) -> Result<String> {
+        let id = |name: &str| find(board, name).map(|(id, _)| id.to_owned());
+        let any = |name: Option<&String>| name.map(|name| id(name)).transpose();
+        Ok(match self {
+            Act::Add { text } => format!("{} is added; `ralph fleet run` works on it", add(store, pen, text)?),
+            Act::Steer { job, text } => {
+                steer(store, &id(job)?, text)?;
+                format!("{job} hears it before its next iteration")
+            }
+            Act::Pause { job } => {
+                wish(store, any(job.as_ref())?.as_deref(), Wish::Pause)?;
+                "paused: what runs finishes its iteration; `ralph fleet resume` goes on".to_owned()
+            }
+            Act::Resume { job } => {
+                wish(store, any(job.as_ref())?.as_deref(), Wish::Run)?;
+                "goes on".to_owned()
+            }
+            Act::Drain { worker } => {
+                drain(store, worker.as_deref())?;
+                format!(
+                    "{} after the iteration",
+                    worker.as_ref().map_or_else(|| "all workers end".to_owned(), |name| format!("{name} ends"))
+                )
+            }
+            Act::Cancel { job } => {
+                wish(store, Some(&id(job)?), Wish::Cancel)?;
+                format!("{job} is cancelled")
+            }
+            Act::Release { job } => {
+                let (id, card) = find(board, job)?;
+                release(store, id, card)?;
+                format!("{job} can be taken again")
+            }
+            Act::Land { job } => {
+                let (id, card) = find(board, job)?;
+                review(store, id, card, None)?;
+                format!("{job} lands next")
+            }
+            Act::Back { job, text } => {
+                let (id, card) = find(board, job)?;
+                review(store, id, card, Some(text))?;
+                format!("{job} goes back to its agent")
+            }
+        })
+    }
+}
 
 /// A job by its id, or by the id of its item.
 pub fn find<'b>(board: &'b Board, name: &str) -> Result<(&'b str, &'b Card)> {
@@ -53,6 +140,9 @@ pub fn drain(store: &dyn Store, worker: Option<&str>) -> Result<()> {
 }
 
 pub fn steer(store: &dyn Store, id: &str, note: &str) -> Result<()> {
+    if note.trim().is_empty() {
+        return Err(Problem::new("a note needs words"));
+    }
     change_want(store, Some(id), |want| want.notes.push(note.trim().to_owned()))
 }
 

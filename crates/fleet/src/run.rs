@@ -293,11 +293,11 @@ fn end_of(fleet: &Fleet, board: &Board) -> Option<End> {
     for (_, card) in board.cards() {
         let this = match card.job.state {
             State::Landed | State::Cancelled => continue,
-            _ if card.left_alone().is_some() => End::NeedsPerson,
             // A person has said what becomes of it, and a worker will see that.
-            _ if card.job.wished(&card.want, 0).is_some() => return None,
+            _ if card.left_alone().is_none() && card.job.wished(&card.want, 0).is_some() => return None,
             // The list is complete without it.
             State::NeedsPerson if card.spec.optional => continue,
+            _ if card.left_alone().is_some() => End::NeedsPerson,
             State::NeedsPerson => End::NeedsPerson,
             State::Proven if fleet.settings.land == Land::None || card.pull_request().is_some() => continue,
             State::Proven if fleet.settings.review && card.is_waiting_for_review() => End::NeedsPerson,

@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
+use anstyle::{AnsiColor, Style};
 use ralph_core::{
     money,
     text::{clean, time::Millis},
 };
-use ralph_engine::sys::{clock, files};
+use ralph_engine::sys::{clock, env, files};
+use unicode_width::UnicodeWidthChar as _;
 
 use crate::{
     board::{Board, Card},
@@ -16,23 +18,25 @@ use crate::{
     store::Store,
 };
 
-/// The states in the order in which they are shown, with their words.
-const ROWS: [(State, &str); 8] = [
-    (State::NeedsPerson, "needs you"),
-    (State::Runs, "runs"),
-    (State::Lands, "lands"),
-    (State::Proven, "proven"),
-    (State::Parked, "parked"),
-    (State::Waits, "waits"),
-    (State::Landed, "landed"),
-    (State::Cancelled, "cancelled"),
-];
+/// The states in the order in which they are shown.
+pub(crate) const STATES: [State; 8] =
+    [State::NeedsPerson, State::Runs, State::Lands, State::Proven, State::Parked, State::Waits, State::Landed, State::Cancelled];
 
 pub fn word(state: State) -> &'static str {
-    ROWS.iter().find(|(row, _)| *row == state).map_or("?", |(_, word)| word)
+    match state {
+        State::NeedsPerson => "needs you",
+        State::Runs => "runs",
+        State::Lands => "lands",
+        State::Proven => "proven",
+        State::Parked => "parked",
+        State::Waits => "waits",
+        State::Landed => "landed",
+        State::Cancelled => "cancelled",
+    }
 }
 
 /// What is shown beside the jobs.
+#[derive(Debug, Default)]
 pub struct Around {
     pub ledger: Ledger,
     /// What keeps landing from going on.
@@ -73,48 +77,108 @@ pub fn summary(board: &Board) -> String {
     words
 }
 
-/// The whole screen, at most `height` lines of `width` columns.
+/// The whole screen, at most `height` lines of `width` columns. Styles are in it, for a terminal that has them.
 pub fn lines(board: &Board, around: &Around, settings: &Settings, place: &Place, (width, height): (usize, usize)) -> Vec<String> {
-    let mut lines =
-        vec![format!("ralph fleet · {} → {}", settings.list.as_deref().unwrap_or("tasks"), settings.target), header(board, around)];
+    let soft = Style::new().dimmed();
+    let list = clean(settings.list.as_deref().unwrap_or("tasks"));
+    let mut lines = vec![
+        styled(&cut(&format!("ralph fleet · {list} → {}", clean(&settings.target)), width), soft),
+        styled(&cut(&summary(board), width), Style::new().bold()),
+        styled(&cut(&budget(around, width), width), soft),
+    ];
+    let notice = AnsiColor::Yellow.on_default();
     if board.want.wish == Wish::Pause {
-        lines.push("paused: nothing new begins. `ralph fleet resume` goes on".to_owned());
+        lines.push(styled(&cut("paused: nothing new begins. `ralph fleet resume` goes on", width), notice));
     }
     if let Some(trouble) = &around.trouble {
-        lines.push(format!("landing waits: {}", clean(trouble)));
+        lines.push(styled(&cut(&format!("landing waits: {}", clean(trouble)), width), notice));
     }
     if let Some(short) = &around.short {
-        lines.push(format!("no job is begun: {}", clean(short)));
+        lines.push(styled(&cut(&format!("no job is begun: {}", clean(short)), width), notice));
     }
     lines.push(String::new());
-    let now = clock::now();
-    let mut jobs = Vec::new();
-    for (state, name) in ROWS {
-        let mut cards: Vec<(&str, &Card)> = board.cards().filter(|(_, card)| card.job.state == state).collect();
-        cards.sort_by_key(|(_, card)| card.spec.number);
-        jobs.extend(cards.into_iter().map(|(id, card)| row(board, id, card, name, place, now)));
-    }
+    let jobs = in_order(board);
     let room = height.saturating_sub(lines.len());
-    if jobs.len() > room && room > 0 {
-        let hidden = jobs.len() - room + 1;
-        jobs.truncate(room - 1);
-        jobs.push(format!("… and {hidden} more"));
+    let shown = if jobs.len() > room { room.saturating_sub(1) } else { jobs.len() };
+    let names = jobs.iter().take(shown).map(|(id, card)| columns(&name(id, card))).max().unwrap_or(0).min(width / 5);
+    let now = clock::now();
+    lines.extend(jobs.iter().take(shown).map(|(id, card)| row(board, id, card, place, now, (names, width))));
+    if shown < jobs.len() && room > 0 {
+        lines.push(styled(&format!("… and {} more", jobs.len() - shown), soft));
     }
-    lines.extend(jobs);
-    lines.into_iter().map(|line| cut(&line, width)).collect()
+    lines
 }
 
-fn header(board: &Board, around: &Around) -> String {
+/// The last line: keys, or what came of one.
+pub(crate) fn footer(text: &str, width: usize) -> String {
+    styled(&cut(text, width), Style::new().dimmed())
+}
+
+fn styled(text: &str, style: Style) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// The jobs as they are shown: what needs a person first.
+pub(crate) fn in_order(board: &Board) -> Vec<(&str, &Card)> {
+    let mut cards: Vec<(&str, &Card)> = board.cards().collect();
+    cards.sort_by_key(|(_, card)| (STATES.iter().position(|state| *state == card.job.state), card.spec.number));
+    cards
+}
+
+/// What was spent, and how much of what may be spent that is.
+fn budget(around: &Around, width: usize) -> String {
     let ledger = &around.ledger;
-    let spent: u64 = ledger.spent_micros;
-    let of = if ledger.limit_micros > 0 { format!(" of {}", money::shown(ledger.limit_micros)) } else { String::new() };
-    format!("{} · {}{of} spent", summary(board), money::shown(spent))
+    let spent = money::shown(ledger.spent_micros);
+    if ledger.limit_micros == 0 {
+        return format!("{spent} spent, no limit");
+    }
+    let columns = (width / 4).clamp(8, 24) as u64;
+    let full = (ledger.spent_micros.saturating_mul(columns) / ledger.limit_micros).min(columns);
+    let (filled, empty) = if env::is_ascii_only() { ('#', '.') } else { ('█', '░') };
+    let bar: String = (0..columns).map(|at| if at < full { filled } else { empty }).collect();
+    format!("{spent} of {} spent  {bar}", money::shown(ledger.limit_micros))
 }
 
-fn row(board: &Board, id: &str, card: &Card, state: &str, place: &Place, now: Millis) -> String {
-    let title = card.spec.task.lines().next().unwrap_or_default();
-    let name = card.spec.item.as_deref().unwrap_or(id);
-    let what = match card.job.state {
+fn name(id: &str, card: &Card) -> String {
+    clean(card.spec.item.as_deref().unwrap_or(id))
+}
+
+fn row(board: &Board, id: &str, card: &Card, place: &Place, now: Millis, (names, width): (usize, usize)) -> String {
+    let job = &card.job;
+    let name = cut(&name(id, card), names);
+    let parts = [
+        (job.iterations > 0).then(|| format!("#{}", job.iterations)),
+        (job.usd_micros > 0).then(|| money::shown(job.usd_micros).to_string()),
+        job.is_held().then(|| minutes(now - job.changed_at)),
+    ];
+    let figures = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let gap = " ".repeat(names.saturating_sub(columns(&name)));
+    let before = format!("{name}{gap}  {figures:<15} ");
+    let state = word(job.state);
+    let state = if card.want.wish == Wish::Pause && !job.is_over() { "paused" } else { state };
+    let room = width.saturating_sub(10 + columns(&before));
+    let doing = clean(doing(board, id, card, place).lines().next().unwrap_or_default());
+    let title = clean(card.spec.task.lines().next().unwrap_or_default());
+    let text = match (title.as_str(), doing.trim()) {
+        (title, "") => title.to_owned(),
+        // What it does now says more than what it is about.
+        (title, doing) => format!("{} · {doing}", cut(title, room.saturating_sub(columns(doing) + 3).max(room / 3))),
+    };
+    format!("{} {before}{}", styled(&format!("{state:<9}"), style(job.state)), cut(&text, room))
+}
+
+fn style(state: State) -> Style {
+    match state {
+        State::NeedsPerson => AnsiColor::Yellow.on_default().bold(),
+        State::Runs | State::Lands => AnsiColor::Cyan.on_default(),
+        State::Proven | State::Landed => AnsiColor::Green.on_default(),
+        State::Waits | State::Parked | State::Cancelled => Style::new().dimmed(),
+    }
+}
+
+/// What a job does now, or why it is where it is.
+pub(crate) fn doing(board: &Board, id: &str, card: &Card, place: &Place) -> String {
+    match card.job.state {
         _ if card.left_alone().is_some() => card.left_alone().unwrap_or_default().to_owned(),
         State::Runs => live(place, id).unwrap_or_else(|| "the agent works".to_owned()),
         State::Waits => {
@@ -122,17 +186,8 @@ fn row(board: &Board, id: &str, card: &Card, state: &str, place: &Place, now: Mi
             if waits.is_empty() { card.job.why.clone() } else { format!("waits for {}", waits.join(", ")) }
         }
         State::Parked => format!("until {}: {}", card.job.until.map(clock::shortly).unwrap_or_default(), card.job.why),
-        State::Proven if card.is_waiting_for_review() && !card.job.why.is_empty() => card.job.why.clone(),
         _ => card.job.why.clone(),
-    };
-    let took = if card.job.is_held() { format!(" {}", minutes(now - card.job.changed_at)) } else { String::new() };
-    let cost = if card.job.usd_micros > 0 { format!(" {}", money::shown(card.job.usd_micros)) } else { String::new() };
-    let iteration = if card.job.iterations > 0 { format!(" #{}", card.job.iterations) } else { String::new() };
-    let mut line = format!("{state:<10}{}{iteration}{cost}{took}  {}", clean(name), clean(title));
-    if !what.trim().is_empty() {
-        let _ = write!(line, " · {}", clean(what.lines().next().unwrap_or_default()));
     }
-    line
 }
 
 /// What its agent does now.
@@ -146,6 +201,19 @@ fn minutes(ms: Millis) -> String {
     if seconds < 60 { format!("{seconds} s") } else { format!("{} min", seconds / 60) }
 }
 
+/// How many columns a text takes on a terminal.
+fn columns(text: &str) -> usize {
+    text.chars().map(|c| c.width().unwrap_or(0)).sum()
+}
+
 fn cut(line: &str, width: usize) -> String {
-    if line.chars().count() <= width { line.to_owned() } else { line.chars().take(width.saturating_sub(1)).collect::<String>() + "…" }
+    if columns(line) <= width {
+        return line.to_owned();
+    }
+    let mut taken = 0;
+    let fits = |c: &char| {
+        taken += c.width().unwrap_or(0);
+        taken < width
+    };
+    line.chars().take_while(fits).collect::<String>() + "…"
 }

@@ -24,7 +24,7 @@ pub struct Pen {
 
 impl fmt::Debug for Pen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pen").field("fleet", &self.fleet).field("key", &self.public()).finish()
+        f.debug_struct("Pen").field("fleet", &self.fleet).field("key", &self.public()).finish_non_exhaustive()
     }
 }
 

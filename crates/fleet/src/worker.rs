@@ -8,10 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{
-    money,
-    text::time::{self, Millis},
-};
+use ralph_core::{money, text::time::Millis};
 use ralph_engine::sys::{clock, disk, secrets};
 
 use crate::{
@@ -269,8 +266,8 @@ impl Worker<'_> {
         Ok(notes.len().max(told))
     }
 
-    /// Runs `ralph` in the slot. The result is what it says.
-    fn ralph(&self, args: &[&str]) -> Result<Vec<u8>> {
+    /// Runs `ralph` in the slot.
+    fn ralph(&self, args: &[&str]) -> Result<()> {
         let task = ralph_engine::sys::command::Task {
             program: child::ralph()?.into(),
             args: args.iter().map(Into::into).collect(),
@@ -279,20 +276,13 @@ impl Worker<'_> {
             hidden: Vec::new(),
             input: Vec::new(),
             limit: Duration::from_mins(2),
-            most_output: 4 << 20,
+            most_output: 64 << 10,
         };
         match task.run() {
-            Ok(ran) if ran.code == Some(0) => Ok(ran.stdout),
+            Ok(ran) if ran.code == Some(0) => Ok(()),
             Ok(ran) => Err(Problem::new(format!("ralph {}: {}", args[0], ran.stderr.trim()))),
             Err(_) => Err(Problem::new(format!("ralph {} did not end", args[0]))),
         }
-    }
-
-    /// Until when the loop in the slot is parked, if that is known.
-    fn parked_until(&self) -> Result<Option<Millis>> {
-        let status: serde_json::Value = serde_json::from_slice(&self.ralph(&["status", "--json"])?).unwrap_or_default();
-        let until = status.pointer("/loops/0/waits/until").and_then(|until| until.as_str());
-        Ok(until.and_then(time::parse))
     }
 
     /// One iteration, and whether the job was lost meanwhile.
@@ -367,15 +357,28 @@ impl Worker<'_> {
             Some(commit) => held.job.rest.insert("snapshot".to_owned(), commit.into()),
             None => held.job.rest.remove("snapshot"),
         };
+        // A loop that is complete is not gone on with: what comes back begins anew, with its commits.
+        let goes_on = iteration.how != "complete" || iteration.doubtful;
+        let bundle = if goes_on { Some(self.keep_loop(held)?) } else { None };
+        hub.send_job(&held.id, token)?;
+        let before = held
+            .job
+            .rest
+            .get("loop_tokens")
+            .and_then(serde_json::Value::as_u64)
+            .filter(|_| held.job.back.is_none() && held.job.bundle.is_some())
+            .unwrap_or(0);
+        let tokens = iteration.total_tokens.saturating_sub(before);
+        held.job.rest.insert("loop_tokens".to_owned(), iteration.total_tokens.into());
+        Ok(Brought { commit: Some(commit), bundle, usd_micros: cost, tokens, notes_told: told })
+    }
+
+    /// Saves the loop in the slot; the result names it.
+    fn keep_loop(&self, held: &Held) -> Result<String> {
         let file: PathBuf = self.fleet.place.job(&held.id)?.join("loop.bundle");
         self.ralph(&["bundle", "export", &file.display().to_string()])?;
         let bytes = fs::read(&file).map_err(Problem::when(file.display()))?;
-        let bundle = hub.keep_loop(&bytes, &held.id, token)?;
-        hub.send_job(&held.id, token)?;
-        let before = held.job.rest.get("loop_tokens").and_then(serde_json::Value::as_u64).filter(|_| held.job.back.is_none()).unwrap_or(0);
-        let tokens = iteration.total_tokens.saturating_sub(before);
-        held.job.rest.insert("loop_tokens".to_owned(), iteration.total_tokens.into());
-        Ok(Brought { commit: Some(commit), bundle: Some(bundle), usd_micros: cost, tokens, notes_told: told })
+        self.fleet.hub.keep_loop(&bytes, &held.id, held.claim.token)
     }
 
     /// What becomes of a job whose `ralph run` did not tell its end.
@@ -400,7 +403,7 @@ impl Worker<'_> {
             "complete" => Some(Outcome::Proven),
             "enough" => None,
             "parked" => {
-                let until = self.parked_until()?.unwrap_or_else(|| clock::now() + 60_000);
+                let until = iteration.until_ms.unwrap_or_else(|| clock::now() + 60_000);
                 if iteration.is_used_up {
                     self.park_account(spec, until)?;
                 }

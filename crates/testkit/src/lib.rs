@@ -29,6 +29,7 @@ pub mod nightly;
 pub mod origin;
 pub mod process;
 pub mod project;
+pub mod prometheus;
 pub mod pty;
 pub mod settings;
 pub mod skip;

@@ -14,7 +14,7 @@ use crate::{Result, cargo};
 /// The archive that people download: everything in one folder.
 pub(crate) fn of(target: &Target, contents: &Contents) -> Result<Vec<u8>> {
     let folder = target.archive();
-    let mut files = vec![File::program(target.program(), contents.program.clone())];
+    let mut files: Vec<File> = contents.programs_in("", target).collect();
     files.extend(contents.documents.iter().cloned());
     files.extend(contents.pages.iter().map(|page| File::text(format!("man/{}", page.path), page.bytes.clone())));
     files.extend(contents.completions.iter().map(|(_, script)| File::text(format!("completions/{}", script.path), script.bytes.clone())));

@@ -1,9 +1,12 @@
-//! The files that every package has in one place or another: the program, its manual pages, completions and licences.
+//! The files that every package has in one place or another: the programs, their manual pages, completions and licences.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, process::Command};
 
 use super::{licences, targets::Target};
-use crate::{Result, cargo};
+use crate::{
+    Result,
+    cargo::{self, Build, Program},
+};
 
 /// One file of a package.
 #[derive(Debug, Clone)]
@@ -28,8 +31,8 @@ const SHELLS: [(&str, &str); 3] = [("bash", "ralph.bash"), ("zsh", "_ralph"), ("
 
 /// What is packed for one target.
 pub(crate) struct Contents {
-    pub(crate) program: Vec<u8>,
-    /// `ralph.1` and one page for each command.
+    pub(crate) programs: Vec<(Program, Vec<u8>)>,
+    /// `ralph.1` and one page for each command, those of the fleet included.
     pub(crate) pages: Vec<File>,
     /// By shell.
     pub(crate) completions: Vec<(&'static str, File)>,
@@ -38,24 +41,39 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Takes pages and completions from the program itself, so it has to run here.
-    pub(crate) fn of(target: &Target, program: &Path) -> Result<Self> {
+    /// Builds the programs, and takes pages and completions from them, so they have to run here.
+    pub(crate) fn of(target: &Target) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        output(Command::new(program).args(["man", "--dir"]).arg(folder.path()))?;
+        let (bin, man) = (folder.path().join("bin"), folder.path().join("man"));
+        fs::create_dir(&bin)?;
+        let mut programs = Vec::new();
+        for program in Program::ALL {
+            let built = cargo::dist_binary(program, Build::Released)?;
+            // Side by side, as they are installed: `ralph` asks the other one for its commands.
+            fs::copy(&built, bin.join(target.file_of(program)))?;
+            programs.push((program, fs::read(&built)?));
+        }
+        let ralph = bin.join(target.file_of(Program::Ralph));
+        output(Command::new(&ralph).args(["man", "--dir"]).arg(&man))?;
         let mut pages = Vec::new();
-        for entry in fs::read_dir(folder.path())? {
+        for entry in fs::read_dir(&man)? {
             let entry = entry?;
             pages.push(File::text(entry.file_name().to_string_lossy(), fs::read(entry.path())?));
         }
         pages.sort_by(|a, b| a.path.cmp(&b.path));
         let mut completions = Vec::new();
         for (shell, name) in SHELLS {
-            let script = output(Command::new(program).args(["completions", shell]))?;
+            let script = output(Command::new(&ralph).args(["completions", shell]))?;
             completions.push((shell, File::text(name, script)));
         }
         let documents = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"].map(document);
         let documents = documents.into_iter().chain([licences::of(target.triple)]).collect::<Result<Vec<_>>>()?;
-        Ok(Contents { program: fs::read(program)?, pages, completions, documents })
+        Ok(Contents { programs, pages, completions, documents })
+    }
+
+    /// The programs as files of a folder.
+    pub(crate) fn programs_in<'a>(&'a self, folder: &'a str, target: &'a Target) -> impl Iterator<Item = File> + 'a {
+        self.programs.iter().map(move |(program, bytes)| File::program(format!("{folder}{}", target.file_of(*program)), bytes.clone()))
     }
 }
 

@@ -6,15 +6,20 @@ use super::{
     REPOSITORY, VERSION,
     archive::{self, Folders},
     contents::{Contents, File},
+    targets::Target,
 };
 use crate::Result;
 
 /// Debian wants an address that a person can write to.
 const MAINTAINER: &str = "The ralph-loop contributors <ralph-loop@users.noreply.github.com>";
 
+const OVERRIDES: &str = "ralph-loop: statically-linked-binary [usr/bin/ralph]
+ralph-loop: statically-linked-binary [usr/bin/ralph-fleet]
+";
+
 /// The file's name, and its bytes.
-pub(crate) fn of(architecture: &str, contents: &Contents) -> Result<(String, Vec<u8>)> {
-    let files = files(contents)?;
+pub(crate) fn of(target: &Target, architecture: &str, contents: &Contents) -> Result<(String, Vec<u8>)> {
+    let files = files(target, contents)?;
     let control = vec![File::text("./control", control(architecture, &files))];
     let members = [
         ("debian-binary", b"2.0\n".to_vec()),
@@ -24,15 +29,15 @@ pub(crate) fn of(architecture: &str, contents: &Contents) -> Result<(String, Vec
     Ok((format!("ralph-loop_{VERSION}-1_{architecture}.deb"), ar(&members)))
 }
 
-fn files(contents: &Contents) -> Result<Vec<File>> {
+fn files(target: &Target, contents: &Contents) -> Result<Vec<File>> {
     const DOCUMENTS: &str = "./usr/share/doc/ralph-loop";
     let mut files = vec![
-        File::program("./usr/bin/ralph", contents.program.clone()),
         File::text(format!("{DOCUMENTS}/copyright"), copyright(contents)),
         File::text(format!("{DOCUMENTS}/changelog.Debian.gz"), archive::gzip(changelog().as_bytes())?),
         // A static program is the point: it runs wherever the kernel does.
-        File::text("./usr/share/lintian/overrides/ralph-loop", "ralph-loop: statically-linked-binary [usr/bin/ralph]\n"),
+        File::text("./usr/share/lintian/overrides/ralph-loop", OVERRIDES),
     ];
+    files.extend(contents.programs_in("./usr/bin/", target));
     for page in &contents.pages {
         files.push(File::text(format!("./usr/share/man/man1/{}.gz", page.path), archive::gzip(&page.bytes)?));
     }
@@ -72,7 +77,7 @@ Description: keeps a coding agent working until the work is proven done
  millisecond: let it stop, or send it back with the reason. What has to hold
  before the loop may end are commands, files and lists of your own.
  .
- One static program, plain files, no daemon.
+ Static programs, plain files, no daemon.
 "
     )
 }

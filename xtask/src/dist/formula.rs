@@ -40,7 +40,7 @@ pub(crate) fn of(sums: &[Sum]) -> String {
   license any_of: ["MIT", "Apache-2.0"]
 {places}
   def install
-    bin.install "ralph"
+    bin.install "ralph", "ralph-fleet"
     man1.install Dir["man/*.1"]
     bash_completion.install "completions/ralph.bash" => "ralph"
     zsh_completion.install "completions/_ralph"
@@ -49,6 +49,7 @@ pub(crate) fn of(sums: &[Sum]) -> String {
 
   test do
     assert_match version.to_s, shell_output("#{{bin}}/ralph --version")
+    assert_match version.to_s, shell_output("#{{bin}}/ralph fleet --version")
   end
 end
 "##

@@ -1,4 +1,4 @@
-//! The licences of everything that is linked into the program: who ships it has to pass them on.
+//! The licences of everything that is linked into the programs: who ships it has to pass them on.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -44,7 +44,22 @@ pub(crate) fn of(triple: &str) -> Result<File> {
 /// Names and versions of what is linked: neither build scripts nor macros.
 fn linked(triple: &str) -> Result<BTreeSet<String>> {
     let edges = "normal,no-proc-macro";
-    let args = ["tree", "--package", "ralph-loop", "--edges", edges, "--target", triple, "--prefix", "none", "--format", "{p}", "--locked"];
+    let args = [
+        "tree",
+        "--package",
+        "ralph-loop",
+        "--package",
+        "ralph-fleet",
+        "--edges",
+        edges,
+        "--target",
+        triple,
+        "--prefix",
+        "none",
+        "--format",
+        "{p}",
+        "--locked",
+    ];
     let tree = String::from_utf8(output(cargo::cargo().args(args))?)?;
     let package = |line: &str| {
         let (name, rest) = line.split_once(" v")?;

@@ -20,10 +20,7 @@ use std::{
 
 pub(crate) use self::targets::Target;
 use self::{contents::Contents, targets::TARGETS};
-use crate::{
-    Result, Verdict,
-    cargo::{self, Build},
-};
+use crate::{Result, Verdict, cargo};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
@@ -70,15 +67,15 @@ fn pack(out: &Path) -> Result<Verdict> {
     for other in TARGETS.iter().filter(|other| *other != target) {
         println!("not built: {} (packed on a machine that can run it)", other.triple);
     }
-    if let Some(why) = cargo::cannot_ship()? {
+    if let Some(why) = cargo::cannot_ship()?.or(cargo::cannot_compile_c()?) {
         println!("skipped: {why}");
         return Ok(Verdict::Skipped);
     }
-    let contents = Contents::of(target, &cargo::dist_binary(Build::Released)?)?;
+    let contents = Contents::of(target)?;
     write(out, &format!("{}.tar.gz", target.archive()), &archive::of(target, &contents)?)?;
     write(out, &npm::file_name(&target.npm_package()), &npm::platform(target, &contents)?)?;
     if let Some(architecture) = target.deb {
-        let (name, bytes) = deb::of(architecture, &contents)?;
+        let (name, bytes) = deb::of(target, architecture, &contents)?;
         write(out, &name, &bytes)?;
     }
     Ok(Verdict::Good)

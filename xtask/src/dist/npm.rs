@@ -1,4 +1,4 @@
-//! Packages for npm: one small package with the command, and one with the program for each platform, of which npm installs the right one.
+//! Packages for npm: one small package with the command, and one with the programs for each platform, of which npm installs the right one.
 
 use serde_json::{Map, Value, json};
 
@@ -15,21 +15,18 @@ pub(crate) fn file_name(package: &str) -> String {
     format!("{}-{VERSION}.tgz", package.trim_start_matches('@').replace('/', "-"))
 }
 
-/// The package with the program for one platform.
+/// The package with the programs for one platform.
 pub(crate) fn platform(target: &Target, contents: &Contents) -> Result<Vec<u8>> {
     let name = target.npm_package();
     let (os, cpu) = target.npm;
-    let mut manifest = about(&name, &format!("The program of ralph-loop for {os} on {cpu}"));
+    let mut manifest = about(&name, &format!("The programs of ralph-loop for {os} on {cpu}"));
     manifest.insert("os".to_owned(), json!([os]));
     manifest.insert("cpu".to_owned(), json!([cpu]));
     manifest.insert("preferUnplugged".to_owned(), json!(true));
     let readme =
-        format!("# {name}\n\nThe program of [ralph-loop](https://www.npmjs.com/package/ralph-loop) for one platform. Install that one.\n");
-    let mut files = vec![
-        File::program(format!("bin/{}", target.program()), contents.program.clone()),
-        File::text("README.md", readme),
-        File::text("package.json", pretty(&manifest)?),
-    ];
+        format!("# {name}\n\nThe programs of [ralph-loop](https://www.npmjs.com/package/ralph-loop) for one platform. Install that one.\n");
+    let mut files = vec![File::text("README.md", readme), File::text("package.json", pretty(&manifest)?)];
+    files.extend(contents.programs_in("bin/", target));
     files.extend(contents.documents.iter().filter(|document| document.path.contains("LICENSE")).cloned());
     pack(files)
 }

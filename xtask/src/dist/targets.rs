@@ -1,5 +1,7 @@
 //! The platforms that ralph is published for: one row each, and every kind of package takes its names from here.
 
+use crate::cargo::Program;
+
 /// A platform, and what each package manager calls it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Target {
@@ -58,9 +60,9 @@ impl Target {
         TARGETS.iter().find(|target| (target.os, target.arch) == (std::env::consts::OS, std::env::consts::ARCH))
     }
 
-    /// The program's file name.
-    pub(crate) fn program(&self) -> &'static str {
-        if self.os == "windows" { "ralph.exe" } else { "ralph" }
+    /// A program's file name.
+    pub(crate) fn file_of(&self, program: Program) -> String {
+        format!("{}{}", program.name(), if self.os == "windows" { ".exe" } else { "" })
     }
 
     /// The archive's name without its ending, which is also the folder in it.

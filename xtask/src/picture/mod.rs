@@ -11,7 +11,7 @@ use clap::ValueEnum;
 
 use crate::{
     Result, Verdict,
-    cargo::{self, Build},
+    cargo::{self, Build, Program},
 };
 
 /// Make the pictures of the README: docs/demo.svg, docs/watch.svg, docs/report-light.png, docs/report-dark.png
@@ -37,7 +37,7 @@ struct Made {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Verdict> {
-    let ralph = cargo::dist_binary(Build::Released)?;
+    let ralph = cargo::dist_binary(Program::Ralph, Build::Released)?;
     let mut made = Vec::new();
     for which in Which::value_variants().iter().filter(|which| args.which.is_none_or(|wanted| wanted == **which)) {
         match which {

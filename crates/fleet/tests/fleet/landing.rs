@@ -178,14 +178,14 @@ fn f4_a_lock_file_that_conflicts_is_made_anew_by_its_tool() {
     let list = compact(&[("A", "alpha"), ("B", "beta")]);
     let files = [
         ("feature_list.json", list.as_str()),
-        ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"*\"]\nexclude = [\"target\"]\n"),
+        ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"crates/*\"]\n"),
         ("Cargo.lock", lock),
         (".gitignore", "target\n"),
     ];
     let bed = Bed::new(&files, agent);
-    fs::create_dir_all(bed.repo().join("mid/src")).unwrap();
+    fs::create_dir_all(bed.repo().join("crates/mid/src")).unwrap();
     bed.write(&mid, &manifest);
-    bed.write("mid/src/lib.rs", "");
+    bed.write("crates/mid/src/lib.rs", "");
     bed.git(&["add", "-A"]);
     bed.git(&["commit", "-qm", "A crate"]);
     // The toolchain of this machine, not one that rustup would look for in the home folder.

@@ -48,7 +48,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Done {
     let shell = args.shell.or_else(|| Shell::from_shell_path(env::shell()?)).ok_or_else(which)?;
     let mut script = Vec::new();
-    generate(shell, &mut commands::tree(), "ralph", &mut script);
+    generate(shell, &mut commands::whole_tree(), "ralph", &mut script);
     let mut out = stdout().lock();
     // A reader that goes away has read enough.
     let _ = out.write_all(&script).and_then(|()| out.flush());

@@ -1,14 +1,22 @@
 //! `ralph fleet`: the program `ralph-fleet`, found and run in this one's place.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use ralph_engine::sys::process;
+use clap::{
+    Arg, ArgAction, Command,
+    builder::{PossibleValuesParser, Resettable, Str},
+};
+use ralph_engine::sys::{command::Task, process};
+use serde::Deserialize;
 
 use crate::exit::{Done, Failure};
 
 /// Work on a list with several agents at once, and land what is proven
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
+#[command(after_help = "Examples:
+  ralph fleet run feature_list.json --workers 4 --verify \"cargo test\" --usd 60
+  ralph fleet --help")]
 pub(crate) struct Args {
     /// A command of the fleet's and its options; --help lists them
     #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
@@ -16,13 +24,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, directory: Option<&std::path::Path>) -> Done {
-    let name = format!("ralph-fleet{}", std::env::consts::EXE_SUFFIX);
-    let beside =
-        std::env::current_exe().ok().and_then(|own| Some(own.canonicalize().ok()?.parent()?.join(&name))).filter(|path| path.is_file());
-    let Some(program) = beside.or_else(|| process::which("ralph-fleet")) else {
-        return Err(Failure::new(
-            "the program ralph-fleet is not installed: it comes with ralph's packages, or with `cargo install --path crates/fleet` from a checkout",
-        ));
+    let Some(program) = program() else {
+        return Err(Failure::new(format!(
+            "the program ralph-fleet is neither beside {} nor on your PATH. Every package of ralph brings it along: install ralph again, \
+             or from a checkout `cargo install --locked --profile dist --path crates/fleet`",
+            std::env::current_exe().map_or_else(|_| "ralph".to_owned(), |own| own.display().to_string())
+        )));
     };
     let folder = directory.map(|folder| [OsString::from("-C"), folder.into()]).into_iter().flatten();
     let failed = process::run_instead(&program, folder.chain(args.args));
@@ -31,4 +38,101 @@ pub(crate) fn run(args: Args, directory: Option<&std::path::Path>) -> Done {
         Ok(code) => Err(Failure::coded(code, "")),
         Err(e) => Err(Failure::new(format!("{} cannot be started: {e}", program.display()))),
     }
+}
+
+/// Beside this program, where every package puts it, or on the PATH.
+fn program() -> Option<PathBuf> {
+    let name = format!("ralph-fleet{}", std::env::consts::EXE_SUFFIX);
+    let beside =
+        std::env::current_exe().ok().and_then(|own| Some(own.canonicalize().ok()?.parent()?.join(&name))).filter(|path| path.is_file());
+    beside.or_else(|| process::which("ralph-fleet"))
+}
+
+/// A command as `ralph-fleet described` tells it.
+#[derive(Deserialize)]
+struct Described {
+    name: String,
+    about: Option<String>,
+    long_about: Option<String>,
+    after_help: Option<String>,
+    args: Vec<Argument>,
+    commands: Vec<Described>,
+}
+
+#[derive(Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "as clap has it")]
+struct Argument {
+    id: String,
+    short: Option<char>,
+    long: Option<String>,
+    takes_value: bool,
+    value: Option<String>,
+    values: Vec<String>,
+    many: bool,
+    required: bool,
+    global: bool,
+    help: Option<String>,
+    heading: Option<String>,
+}
+
+/// The tree of commands with those of the fleet, as the installed `ralph-fleet` tells them: for the manual, completions and help. Without it the tree stays as it is.
+pub(crate) fn with_its_commands(tree: Command) -> Command {
+    let Some(described) = described() else { return tree };
+    tree.mut_subcommand("fleet", |stub| {
+        let stub = stub.mut_arg("args", |arg| arg.hide(true));
+        filled(stub.disable_help_flag(false), described)
+    })
+}
+
+fn described() -> Option<Described> {
+    let (program, folder) = (program()?, std::env::current_dir().ok()?);
+    let task = Task {
+        program: program.into(),
+        args: vec!["described".into()],
+        folder: &folder,
+        vars: Vec::new(),
+        hidden: Vec::new(),
+        input: Vec::new(),
+        limit: Duration::from_secs(10),
+        most_output: 1 << 20,
+    };
+    serde_json::from_slice(&task.run().ok().filter(|ran| ran.code == Some(0))?.stdout).ok()
+}
+
+fn filled(command: Command, described: Described) -> Command {
+    let mut command = command.disable_help_subcommand(true);
+    if let Some(about) = described.about {
+        command = command.about(about);
+    }
+    if let Some(about) = described.long_about {
+        command = command.long_about(about);
+    }
+    if let Some(text) = described.after_help {
+        command = command.after_help(text);
+    }
+    // The folder is an option of every command of ralph's.
+    let own = described.args.into_iter().filter(|arg| arg.long.as_deref() != Some("directory"));
+    command = command.args(own.map(argument));
+    command.subcommands(described.commands.into_iter().map(|sub| filled(Command::new(sub.name.clone()), sub)))
+}
+
+fn argument(told: Argument) -> Arg {
+    let action = match (told.takes_value, told.many) {
+        (true, false) => ArgAction::Set,
+        (true, true) => ArgAction::Append,
+        (false, _) => ArgAction::SetTrue,
+    };
+    let mut arg = Arg::new(told.id).action(action).required(told.required).global(told.global);
+    let name = |text: Option<String>| Resettable::from(text.map(Str::from));
+    arg = arg.short(told.short).long(name(told.long)).help_heading(name(told.heading));
+    if let Some(help) = told.help {
+        arg = arg.help(help);
+    }
+    if let Some(value) = told.value.filter(|_| told.takes_value) {
+        arg = arg.value_name(value);
+    }
+    if !told.values.is_empty() {
+        arg = arg.value_parser(PossibleValuesParser::new(told.values));
+    }
+    arg
 }

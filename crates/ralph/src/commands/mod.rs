@@ -257,7 +257,8 @@ pub(crate) fn run() -> u8 {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Help(args) => {
-            help::show(tree(), args.command.as_deref(), args.all);
+            let tree = if args.command.as_deref() == Some("fleet") { whole_tree() } else { tree() };
+            help::show(tree, args.command.as_deref(), args.all);
             Ok(())
         }
     };
@@ -290,6 +291,11 @@ pub(crate) fn tree() -> clap::Command {
         let names = PossibleValuesParser::new(names.clone());
         tree.mut_subcommand(command, |sub| sub.mut_arg("command", |arg| arg.value_parser(names).hide_possible_values(true)))
     })
+}
+
+/// The same with the commands of `ralph fleet`, which another program has.
+fn whole_tree() -> clap::Command {
+    fleet::with_its_commands(tree())
 }
 
 /// The colour that was asked for on a command line that ends in help or an error, which clap prints before it tells the options.

@@ -34,6 +34,7 @@ mod eyes_status;
 mod eyes_statusline;
 mod features;
 mod first_minutes;
+mod fleet;
 mod forged;
 mod gate;
 mod gate_commands;

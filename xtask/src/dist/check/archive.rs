@@ -5,7 +5,7 @@ use std::{fs, process::Command};
 use super::{Outcome, Package, ensure, has, is_this_version, sealed, succeeds};
 use crate::{
     Result,
-    cargo::{self, Build},
+    cargo::Program,
     dist::{archive, contents::Contents, formula, sums},
 };
 
@@ -13,11 +13,19 @@ use crate::{
 pub(super) fn complete(package: &Package) -> Result<Outcome> {
     let folder = tempfile::tempdir()?;
     let unpacked = package.unpack(folder.path())?;
-    let ralph = unpacked.join(package.target.program());
-    is_this_version(&mut sealed(&ralph, folder.path()))?;
-    for file in
-        ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-LICENSES.txt", "man/ralph.1", "man/ralph-start.1"]
-    {
+    let ralph = unpacked.join(package.target.file_of(Program::Ralph));
+    is_this_version(|| sealed(&ralph, folder.path()))?;
+    for file in [
+        "README.md",
+        "CHANGELOG.md",
+        "LICENSE-MIT",
+        "LICENSE-APACHE",
+        "THIRD-PARTY-LICENSES.txt",
+        "man/ralph.1",
+        "man/ralph-start.1",
+        "man/ralph-fleet.1",
+        "man/ralph-fleet-run.1",
+    ] {
         ensure(unpacked.join(file).is_file(), || format!("{file} is missing"))?;
     }
     let shells: [(&str, &str, &[&str]); 3] =
@@ -25,6 +33,7 @@ pub(super) fn complete(package: &Package) -> Result<Outcome> {
     for (shell, script, options) in shells {
         let script = unpacked.join("completions").join(script);
         ensure(script.metadata()?.len() > 1000, || format!("{} is too short", script.display()))?;
+        ensure(fs::read_to_string(&script)?.contains("lease"), || format!("{} does not know the fleet", script.display()))?;
         if has(shell) {
             succeeds(Command::new(shell).args(options).arg(&script))?;
         }
@@ -36,7 +45,7 @@ pub(super) fn complete(package: &Package) -> Result<Outcome> {
 
 /// Packs the same program again and compares.
 pub(super) fn reproducible(package: &Package) -> Result<Outcome> {
-    let contents = Contents::of(package.target, &cargo::dist_binary(Build::Released)?)?;
+    let contents = Contents::of(package.target)?;
     let again = archive::of(package.target, &contents)?;
     ensure(fs::read(package.archive())? == again, || "the archive differs".to_owned())?;
     Ok(Outcome::Holds)

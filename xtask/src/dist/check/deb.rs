@@ -14,12 +14,13 @@ pub(super) fn installs(package: &Package) -> Result<Outcome> {
     let folder = tempfile::tempdir()?;
     let root = folder.path().join("root");
     succeeds(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(&root))?;
-    is_this_version(&mut sealed(root.join("usr/bin/ralph"), folder.path()))?;
+    is_this_version(|| sealed(root.join("usr/bin/ralph"), folder.path()))?;
     let field = |name: &str| succeeds(Command::new("dpkg-deb").arg("-f").arg(&deb).arg(name));
     ensure(field("Version")?.trim() == format!("{VERSION}-1"), || "another version".to_owned())?;
     for place in [
         "man/man1/ralph.1.gz",
         "man/man1/ralph-start.1.gz",
+        "man/man1/ralph-fleet.1.gz",
         "bash-completion/completions/ralph",
         "zsh/vendor-completions/_ralph",
         "fish/vendor_completions.d/ralph.fish",
@@ -51,10 +52,10 @@ fn by_dpkg(deb: &std::path::Path) -> Result<Outcome> {
     };
     let ralph = root.path().join("usr/bin/ralph");
     succeeds(dpkg().arg("--install").arg(deb))?;
-    is_this_version(&mut sealed(&ralph, root.path()))?;
+    is_this_version(|| sealed(&ralph, root.path()))?;
     succeeds(dpkg().args(["--verify", "ralph-loop"]))?;
     succeeds(dpkg().args(["--remove", "ralph-loop"]))?;
-    ensure(!ralph.exists(), || "removed, and still there".to_owned())?;
+    ensure(!ralph.exists() && !ralph.with_file_name("ralph-fleet").exists(), || "removed, and still there".to_owned())?;
     Ok(Outcome::Holds)
 }
 

@@ -109,10 +109,12 @@ pub(super) fn fails(command: &mut Command) -> Result<String> {
     if status.success() { Err(format!("{command:?} should have failed: {said}").into()) } else { Ok(said) }
 }
 
-/// Runs `--version`, which has to be that of this build.
-pub(super) fn is_this_version(command: &mut Command) -> Result<()> {
-    let said = succeeds(command.arg("--version"))?;
-    ensure(said.trim() == format!("ralph {VERSION}"), || format!("--version says {said:?}"))
+/// Runs `ralph --version` and, through it, `ralph fleet --version`: both have to be of this build.
+pub(super) fn is_this_version(ralph: impl Fn() -> Command) -> Result<()> {
+    let said = succeeds(ralph().arg("--version"))?;
+    ensure(said.trim() == format!("ralph {VERSION}"), || format!("--version says {said:?}"))?;
+    let said = succeeds(ralph().args(["fleet", "--version"]))?;
+    ensure(said.trim() == format!("ralph fleet {VERSION}"), || format!("fleet --version says {said:?}"))
 }
 
 pub(super) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {

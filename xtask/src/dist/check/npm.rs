@@ -110,7 +110,7 @@ pub(super) fn global(package: &Package) -> Result<Outcome> {
         return Ok(NO_NPM);
     }
     let home = Home::installed(package, Scripts::Run)?;
-    is_this_version(&mut home.ralph())?;
+    is_this_version(|| home.ralph())?;
     ensure(home.is_program()?, || "the command is still the script".to_owned())?;
     succeeds(&mut home.npm(&["uninstall", "--global", "ralph-loop"]))?;
     ensure(!home.command().exists(), || "uninstalled, and still there".to_owned())?;
@@ -125,7 +125,7 @@ pub(super) fn npx(package: &Package) -> Result<Outcome> {
     let home = Home::new()?;
     fs::write(home.path().join("package.json"), "{\"private\":true}\n")?;
     succeeds(home.npm(&["install"]).arg(package.file(&npm::file_name("ralph-loop"))).arg(platform(package)))?;
-    is_this_version(&mut home.npm(&["exec", "--no", "ralph-loop", "--"]))?;
+    is_this_version(|| home.npm(&["exec", "--no", "ralph-loop", "--"]))?;
     succeeds(&mut home.npm(&["exec", "--no", "ralph-loop", "--", "init", "--user"]))?;
     let registered = home.registered()?;
     ensure(Path::new(&registered).is_absolute(), || format!("registered {registered}"))?;
@@ -139,7 +139,7 @@ pub(super) fn shim(package: &Package) -> Result<Outcome> {
     }
     let home = Home::installed(package, Scripts::Ignored)?;
     ensure(!home.is_program()?, || "scripts were to be ignored".to_owned())?;
-    is_this_version(&mut home.ralph())?;
+    is_this_version(|| home.ralph())?;
     let code = home.ralph().arg("--no-such-flag").stderr(Stdio::null()).status()?.code();
     ensure(code == Some(2), || format!("a wrong flag ends with {code:?}"))?;
     input_and_output(&home)?;

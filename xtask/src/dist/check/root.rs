@@ -1,4 +1,4 @@
-//! A root folder with nothing in it: what the program needs besides the kernel is nothing.
+//! A root folder with nothing in it: what the programs need besides the kernel is nothing.
 
 use std::{
     fs,
@@ -8,7 +8,8 @@ use std::{
 
 use super::{Outcome, Package, ensure, is_this_version};
 use crate::{
-    Result, cargo,
+    Result,
+    cargo::{self, Program},
     dist::contents,
     scene::{self, Project, Stops},
 };
@@ -23,6 +24,9 @@ impl Root {
         let folder = tempfile::tempdir()?;
         let unpacked = package.unpack(folder.path())?;
         fs::copy(unpacked.join("ralph"), folder.path().join("ralph"))?;
+        // Without /proc a program does not know where it is: there the PATH leads to the other one.
+        fs::create_dir(folder.path().join("bin"))?;
+        fs::copy(unpacked.join("ralph-fleet"), folder.path().join("bin/ralph-fleet"))?;
         fs::remove_dir_all(unpacked)?;
         fs::create_dir_all(folder.path().join("home/project"))?;
         fs::create_dir(folder.path().join("tmp"))?;
@@ -52,7 +56,7 @@ impl Root {
 
     /// Adds what the demo's gate is made of: a shell and two tools, with their libraries, `/dev/null` and the kernel's list of processes.
     fn add_shell(&self) -> Result<()> {
-        for folder in ["proc", "bin", "dev"] {
+        for folder in ["proc", "dev"] {
             fs::create_dir(self.path(folder))?;
         }
         fs::write(self.path("dev/null"), "")?;
@@ -77,14 +81,16 @@ pub(super) fn program(package: &Package) -> Result<Outcome> {
         return Ok(Outcome::Skipped("static programs are for Linux"));
     }
     let folder = tempfile::tempdir()?;
-    let ralph = package.unpack(folder.path())?.join("ralph");
-    let bytes = fs::read(&ralph)?;
-    // ELF: the type in bytes 16 and 17 (2: at a fixed place), and no program header of the kind "interpreter" (3).
-    ensure(bytes.get(16..18) == Some(&[2, 0]), || "the program is not position-dependent".to_owned())?;
-    ensure(!interpreter(&bytes), || "the program asks for a dynamic linker".to_owned())?;
-    ensure(!contains(&bytes, b".symtab\0"), || "the program is not stripped".to_owned())?;
+    let unpacked = package.unpack(folder.path())?;
     let home = cargo::home().ok_or("no home folder")?;
-    ensure(!contains(&bytes, home.as_os_str().as_encoded_bytes()), || format!("the program names {}", home.display()))?;
+    for name in Program::ALL.map(Program::name) {
+        let bytes = fs::read(unpacked.join(name))?;
+        // ELF: the type in bytes 16 and 17 (2: at a fixed place), and no program header of the kind "interpreter" (3).
+        ensure(bytes.get(16..18) == Some(&[2, 0]), || format!("{name} is not position-dependent"))?;
+        ensure(!interpreter(&bytes), || format!("{name} asks for a dynamic linker"))?;
+        ensure(!contains(&bytes, b".symtab\0"), || format!("{name} is not stripped"))?;
+        ensure(!contains(&bytes, home.as_os_str().as_encoded_bytes()), || format!("{name} names {}", home.display()))?;
+    }
     Ok(Outcome::Holds)
 }
 
@@ -103,7 +109,7 @@ pub(super) fn hook_and_demo(package: &Package) -> Result<Outcome> {
     if !root.can() {
         return Ok(Outcome::Skipped("this user may not change its root folder"));
     }
-    is_this_version(&mut root.ralph(&[]))?;
+    is_this_version(|| root.ralph(&[]))?;
     let in_project = |args: &[&str]| contents::output(&mut root.ralph(&[&["-C", "/home/project"], args].concat()));
     in_project(&["start", "Work", "--completion-promise", "DONE", "--session", scene::SESSION])?;
     let answer = stop(&root)?;

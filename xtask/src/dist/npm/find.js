@@ -1,9 +1,9 @@
-// Finds the program in the package of this platform.
+// Finds a program in the package of this platform.
 'use strict'
 
-module.exports = () => {
+module.exports = (name) => {
   const platform = `${process.platform}-${process.arch}`
-  const file = process.platform === 'win32' ? 'ralph.exe' : 'ralph'
+  const file = process.platform === 'win32' ? `${name}.exe` : name
   try {
     return require.resolve(`@ralph-loop/${platform}/bin/${file}`)
   } catch {

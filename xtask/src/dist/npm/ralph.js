@@ -13,7 +13,7 @@ function fail(why) {
 
 let program
 try {
-  program = find()
+  program = find('ralph')
 } catch (error) {
   fail(error.message)
 }

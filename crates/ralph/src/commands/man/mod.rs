@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Done {
-    let mut root = commands::tree();
+    let mut root = commands::whole_tree();
     root.build();
     if let Some(dir) = &args.dir {
         return write_all(&root, dir);
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Done {
         // A reader that goes away has read enough.
         let _ = out.write_all(&source).and_then(|()| out.flush());
     } else if !process::show_with(READER.0, READER.1, &source) {
-        help::show(commands::tree(), args.command.as_deref(), args.command.is_none());
+        help::show(commands::whole_tree(), args.command.as_deref(), args.command.is_none());
     }
     Ok(())
 }
@@ -61,13 +61,18 @@ pub(crate) fn run(args: &Args) -> Done {
 fn write_all(root: &Command, dir: &Path) -> Done {
     let cannot = |path: &Path, e: &std::io::Error| Failure::new(format!("cannot write {}: {e}", path.display()));
     fs::create_dir_all(dir).map_err(|e| cannot(dir, &e))?;
-    let shown = root.get_subcommands().filter(|sub| !sub.is_hide_set());
     let mut count = 0;
-    for command in std::iter::once(root).chain(shown) {
+    for command in all_in(root) {
         let path = dir.join(page::file_name(command));
         page::of(command, root).and_then(|source| files::write_whole(&path, &source)).map_err(|e| cannot(&path, &e))?;
         count += 1;
     }
     ui::line(format!("{count} pages are in {}", ui::path(dir)));
     Ok(())
+}
+
+/// A command with all that it has, at every depth.
+fn all_in(command: &Command) -> Vec<&Command> {
+    let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    std::iter::once(command).chain(shown.flat_map(all_in)).collect()
 }

@@ -39,7 +39,7 @@ pub(crate) fn of(command: &Command, root: &Command) -> io::Result<Vec<u8>> {
     let mut rest = Roff::new();
     closing(&mut rest, &command);
     exit_status(&mut rest);
-    if command.has_subcommands() {
+    if title(&command) == title(root) {
         rest.control("SH", ["FOR PROGRAMS"]);
         rest.text([roman(FOR_PROGRAMS)]);
         table(&mut rest, "ENVIRONMENT", VARIABLES);

@@ -1,55 +1,17 @@
 //! What other tools take: figures for Prometheus, JUnit for CI, the summary of a step. Read back by those who read such things for a living.
 
-use std::{collections::BTreeSet, fs, path::PathBuf, process::Command, sync::OnceLock};
+use std::{collections::BTreeSet, fs};
 
-use ralph_testkit::{Project, Skip, story};
+use ralph_testkit::{prometheus, story};
 use serde_json::Value;
 
 use crate::report::{HOSTILE, command, hostile, night, report};
-
-/// Prometheus' own reader of its text format, from its Python library; `None` where neither pip nor the library can be had.
-fn reader() -> Option<&'static PathBuf> {
-    static READER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    READER.get_or_init(fetched).as_ref()
-}
-
-fn fetched() -> Option<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("prometheus_client");
-    if !folder.join("prometheus_client").is_dir() {
-        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target"];
-        let done = Command::new("python3").args(pip).arg(&folder).arg("prometheus_client").output();
-        let is_there = done.as_ref().is_ok_and(|out| out.status.success());
-        assert!(is_there || std::env::var_os("RALPH_REQUIRE_PIP").is_none(), "RALPH_REQUIRE_PIP is set, but {done:?}");
-        if !is_there {
-            Skip("Prometheus' own reader cannot be had".to_owned()).tell();
-            return None;
-        }
-    }
-    Some(folder)
-}
-
-const READ: &str = r"
-import json, sys
-from prometheus_client.parser import text_string_to_metric_families as read
-out = [[f.name, f.type, s.name, s.labels, s.value] for f in read(sys.stdin.read()) for s in f.samples]
-json.dump(out, sys.stdout)
-";
-
-/// The samples: name, labels, value.
-fn samples(project: &Project, text: &str) -> Option<Vec<(String, Value, f64)>> {
-    let folder = reader()?;
-    let run = project.run("/usr/bin/env").args(["python3", "-c", READ]).env("PYTHONPATH", folder).env("PATH", std::env::var_os("PATH")?);
-    let out = run.stdin(text).output();
-    assert_eq!(out.code, Some(0), "{}\n{text}", out.stderr);
-    let all: Vec<Value> = serde_json::from_str(&out.stdout).unwrap();
-    Some(all.iter().map(|s| (s[2].as_str().unwrap().to_owned(), s[3].clone(), s[4].as_f64().unwrap())).collect())
-}
 
 #[test]
 fn eyes_4_prometheus_reads_the_figures_of_a_night() {
     let project = night();
     let text = report(&project, &["--prometheus"]);
-    let Some(samples) = samples(&project, &text) else { return };
+    let Some(samples) = prometheus::samples(&text) else { return };
     let value = |name: &str, label: &str, is: &str| {
         let found = samples.iter().filter(|(n, labels, _)| n == name && (label.is_empty() || labels[label] == is)).map(|s| s.2);
         found.collect::<Vec<f64>>()
@@ -75,7 +37,7 @@ fn eyes_4_no_name_breaks_the_figures() {
     let types: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE ")).collect();
     assert_eq!(types.len(), types.iter().collect::<BTreeSet<_>>().len(), "{text}");
     assert!(!text.contains('\u{202e}') && !text.contains('\u{1b}'), "{text}");
-    let Some(samples) = samples(&project, &text) else { return };
+    let Some(samples) = prometheus::samples(&text) else { return };
     let gates: Vec<&Value> = samples.iter().filter(|s| s.0 == "ralph_gate_verdict").map(|s| &s.1["gate"]).collect();
     let named = gates.iter().filter_map(|gate| gate.as_str()).find(|gate| gate.starts_with("cargo clippy")).unwrap();
     assert!(named.contains("<script>") && named.contains("\"'>") && named.contains("style='x' \\ WWW"), "{named}");
