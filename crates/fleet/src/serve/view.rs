@@ -89,7 +89,11 @@ fn acts(card: &Card) -> Vec<&'static str> {
         acts.push("release");
     }
     acts.push("steer");
-    acts.push(if card.want.wish == Wish::Pause { "resume" } else { "pause" });
+    if card.want.wish == Wish::Pause {
+        acts.push("resume");
+    } else if card.job.state != State::NeedsPerson {
+        acts.push("pause");
+    }
     acts.push("cancel");
     acts
 }
