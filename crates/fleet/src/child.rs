@@ -35,8 +35,6 @@ pub(crate) struct Iteration {
     pub spent_usd: f64,
     /// Since the loop began.
     pub total_tokens: u64,
-    /// The last rest that it spoke of, in milliseconds since 1970.
-    pub until_ms: Option<i64>,
     /// The ref of the last snapshot.
     pub snapshot: Option<String>,
     pub doubtful: bool,
@@ -165,7 +163,6 @@ impl Heard {
             Some("ruled") => self.live = text("line"),
             Some("snapshot") => it.snapshot = Some(text("name")),
             Some("over") => it.is_used_up = event.pointer("/outcome/trouble/trouble").is_some_and(|trouble| trouble == "limit"),
-            Some("rests") => it.until_ms = event.get("until_ms").and_then(Value::as_i64),
             Some("ended") => {
                 it.how = text("how");
                 it.line = text("line");

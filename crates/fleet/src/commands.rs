@@ -396,6 +396,9 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
     shown.look(&fleet, &board);
     shown.clear();
     say(&report::text(&board, &fleet.store, &fleet.place, &fleet.settings)?);
+    if matches!(end, End::Interrupted | End::Drained) {
+        say("\nThe same `ralph fleet run` goes on where it was.");
+    }
     Ok(match end {
         End::Landed => 0,
         End::NeedsPerson => 12,

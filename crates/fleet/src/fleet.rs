@@ -44,6 +44,8 @@ pub struct Fleet {
     pub drains: AtomicBool,
     /// Less money is left than a session needs.
     pub is_broke: AtomicBool,
+    /// It is known what became of pull requests that were open before.
+    pub has_asked: AtomicBool,
     /// Whose tasks are run.
     pub signers: Signers,
     /// The signals of this process, once it works.
@@ -62,6 +64,7 @@ pub struct Held {
 impl Fleet {
     pub fn open(place: Place, settings: Settings, store: Arc<dyn Store>, signers: Signers) -> Result<Self> {
         let hub = Hub::open(&place, &settings)?;
+        let has_asked = AtomicBool::new(settings.land != Land::Pr);
         Ok(Fleet {
             place,
             settings,
@@ -69,6 +72,7 @@ impl Fleet {
             hub,
             drains: AtomicBool::new(false),
             is_broke: AtomicBool::new(false),
+            has_asked,
             signers,
             told: OnceLock::new(),
         })

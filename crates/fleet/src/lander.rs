@@ -2,7 +2,9 @@
 //! repository and in a slot of its own; the person's files, index and checked-out branch are never touched, and nothing is forced.
 
 use std::{
-    fs, thread,
+    fs,
+    sync::atomic::Ordering,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -68,6 +70,7 @@ pub fn work(fleet: &Fleet, name: String, is_over: &dyn Fn() -> bool) {
             Err(_) => {}
         }
         told = true;
+        fleet.has_asked.store(true, Ordering::Relaxed);
         thread::sleep(PATIENCE);
     }
 }
@@ -86,7 +89,9 @@ struct Lander<'f> {
 impl Lander<'_> {
     fn work(&mut self, is_over: &dyn Fn() -> bool) {
         while !is_over() && !self.fleet.drains() {
-            match self.step() {
+            let stepped = self.step();
+            self.fleet.has_asked.store(true, Ordering::Relaxed);
+            match stepped {
                 Ok(true) => self.tell(None),
                 Ok(false) => thread::sleep(REST),
                 Err(problem) => {

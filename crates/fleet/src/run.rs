@@ -278,7 +278,7 @@ fn watch(fleet: &Fleet, crew: &Crew, working: &AtomicUsize, look: &mut dyn FnMut
         if crew.workers > 0 && working.load(Ordering::Relaxed) == 0 {
             return Ok(End::Drained);
         }
-        if let Some(end) = end_of(fleet, &board).filter(|_| crew.ends) {
+        if let Some(end) = end_of(fleet, &board).filter(|_| crew.ends && fleet.has_asked.load(Ordering::Relaxed)) {
             return Ok(end);
         }
         thread::sleep(Duration::from_millis(100));

@@ -8,7 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{money, text::time::Millis};
+use ralph_core::{
+    money,
+    text::time::{self, Millis},
+};
 use ralph_engine::sys::{clock, disk};
 
 use crate::{
@@ -124,10 +127,13 @@ impl Worker<'_> {
         settings::make(&self.slot.folder)?;
         let is_short = |folder: &&std::path::Path| disk::free(folder).is_some_and(|free| free < LEAST_DISK);
         let short = [place.root(), &self.slot.folder].into_iter().find(is_short);
-        place.tell(Place::WORK, short.map(|folder| {
-            let gb = disk::in_gb(disk::free(folder).unwrap_or(0));
-            format!("{gb:.1} GB are free on the disk of {}, and a job needs {:.0}", folder.display(), disk::in_gb(LEAST_DISK))
-        }));
+        place.tell(
+            Place::WORK,
+            short.map(|folder| {
+                let gb = disk::in_gb(disk::free(folder).unwrap_or(0));
+                format!("{gb:.1} GB are free on the disk of {}, and a job needs {:.0}", folder.display(), disk::in_gb(LEAST_DISK))
+            }),
+        );
         Ok(short.is_some())
     }
 
@@ -263,8 +269,8 @@ impl Worker<'_> {
         Ok(notes.len().max(told))
     }
 
-    /// Runs `ralph` in the slot.
-    fn ralph(&self, args: &[&str]) -> Result<()> {
+    /// Runs `ralph` in the slot. The result is what it says.
+    fn ralph(&self, args: &[&str]) -> Result<Vec<u8>> {
         let task = ralph_engine::sys::command::Task {
             program: child::ralph()?.into(),
             args: args.iter().map(Into::into).collect(),
@@ -273,13 +279,20 @@ impl Worker<'_> {
             hidden: Vec::new(),
             input: Vec::new(),
             limit: Duration::from_mins(2),
-            most_output: 64 << 10,
+            most_output: 4 << 20,
         };
         match task.run() {
-            Ok(ran) if ran.code == Some(0) => Ok(()),
+            Ok(ran) if ran.code == Some(0) => Ok(ran.stdout),
             Ok(ran) => Err(Problem::new(format!("ralph {}: {}", args[0], ran.stderr.trim()))),
             Err(_) => Err(Problem::new(format!("ralph {} did not end", args[0]))),
         }
+    }
+
+    /// Until when the loop in the slot is parked, if that is known.
+    fn parked_until(&self) -> Result<Option<Millis>> {
+        let status: serde_json::Value = serde_json::from_slice(&self.ralph(&["status", "--json"])?).unwrap_or_default();
+        let until = status.pointer("/loops/0/waits/until").and_then(|until| until.as_str());
+        Ok(until.and_then(time::parse))
     }
 
     /// One iteration, and whether the job was lost meanwhile.
@@ -387,18 +400,14 @@ impl Worker<'_> {
             "complete" => Some(Outcome::Proven),
             "enough" => None,
             "parked" => {
-                let until = iteration.until_ms.unwrap_or_else(|| clock::now() + 60_000);
+                let until = self.parked_until()?.unwrap_or_else(|| clock::now() + 60_000);
                 if iteration.is_used_up {
                     self.park_account(spec, until)?;
                 }
                 Some(Outcome::Parked { until, why })
             }
-            "interrupted" | "paused" | "cancelled" if self.fleet.want(Some(&spec.id))?.wish == Wish::Cancel => {
-                Some(Outcome::Cancelled)
-            }
-            "interrupted" | "paused" if self.fleet.drains() => {
-                Some(Outcome::GivenBack { why: "its worker ended".to_owned() })
-            }
+            "interrupted" | "paused" | "cancelled" if self.fleet.want(Some(&spec.id))?.wish == Wish::Cancel => Some(Outcome::Cancelled),
+            "interrupted" | "paused" if self.fleet.drains() => Some(Outcome::GivenBack { why: "its worker ended".to_owned() }),
             _ => Some(Outcome::NeedsPerson { why }),
         })
     }

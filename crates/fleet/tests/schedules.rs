@@ -49,6 +49,8 @@ struct Actor {
     has: Option<(String, Claim, Job, Revision)>,
     /// What a session's money was reserved as.
     reserved: bool,
+    /// What its session cost, until that is booked.
+    cost: Option<u64>,
     sleeps_until: u64,
     writes: u64,
     /// How far its clock is off.
@@ -110,6 +112,7 @@ impl World {
             board: Board::default(),
             has: None,
             reserved: false,
+            cost: None,
             sleeps_until: 0,
             writes: 0,
             skew: 0,
@@ -171,7 +174,7 @@ impl World {
         let (id, revision) = (id.to_owned(), card.revision);
         actor.has =
             self.write(actor, &id, job, revision)?.filter(|(job, _)| job.is_held()).map(|(job, revision)| (id, claim, job, revision));
-        actor.reserved = false;
+        (actor.reserved, actor.cost) = (false, None);
         Ok(())
     }
 
@@ -224,9 +227,10 @@ impl World {
             let broke = Outcome::GivenBack { why: "the budget is used up".into() };
             return Ok((!actor.reserved).then(|| job.ended(broke, shown(self.now, actor.skew))));
         }
-        let cost = self.dice.below(SESSION + 1);
+        // It costs what it costs, however often it is tried to book that.
+        let cost = *actor.cost.get_or_insert_with(|| self.dice.below(SESSION + 1));
         change::shared(&*self.store, LEDGER, |ledger: Ledger| Some(ledger.settle(id, claim.token, cost)))?;
-        actor.reserved = false;
+        (actor.reserved, actor.cost) = (false, None);
         let commit = Some(format!("{id}-{}", claim.token));
         let job = job.after(Brought { commit, usd_micros: cost, ..Brought::default() }, shown(self.now, actor.skew));
         let outcome = match self.dice.below(10) {
@@ -432,4 +436,32 @@ fn f2_dependencies_that_cannot_be_met_are_named() {
     assert_eq!(wrong(&[spec("a", &["x"])]), ["a depends on x, which is not in the list"]);
     let ring = wrong(&[spec("a", &["b"]), spec("b", &["a"]), spec("c", &[])]);
     assert!(ring.len() == 1 && ring[0].ends_with(": a, b"), "{ring:?}");
+}
+
+/// What a list says of its items is what their tasks say, and an item's id does not depend on what is done already.
+#[test]
+fn f1_the_tasks_of_a_list_say_what_it_says() {
+    let list = |done: bool| {
+        format!(
+            r#"{{"features": [{{"id": "A.1", "description": "a", "passes": {done}}},
+            {{"id": "A-1", "description": "b", "dependsOn": "A.1", "priority": 1.5, "pool": "GPU", "agent": "codex", "model": "m", "verify": "true", "passes": false}},
+            {{"id": "C", "description": "c", "optional": true, "priority": 1, "blockedBy": ["A-1"], "passes": false}},
+            {{"id": "D", "description": "d", "priority": 2, "passes": false}}]}}"#
+        )
+    };
+    let specs = |done: bool| ralph_fleet::tasks::of_list(list(done).as_bytes()).unwrap();
+    let find = |specs: &[Spec], item: &str| specs.iter().find(|spec| spec.item.as_deref() == Some(item)).unwrap().clone();
+    let all = specs(false);
+    let (first, second) = (find(&all, "A.1"), find(&all, "A-1"));
+    assert_ne!(first.id, second.id);
+    assert_eq!(second.depends_on, [first.id.as_str()]);
+    assert_eq!((second.pool.as_deref(), second.agent.as_deref(), second.model.as_deref()), (Some("gpu"), Some("codex"), Some("m")));
+    assert_eq!(second.verify, ["true"]);
+    let later = find(&specs(true), "A-1");
+    assert_eq!((&later.id, later.depends_on.len()), (&second.id, 0), "what is done holds nobody up");
+    // In order of priority; an optional one comes last.
+    let mut order: Vec<Spec> = all;
+    order.sort_by_key(|spec| ralph_fleet::machine::rank(spec, &Job::new(now(1))));
+    let items: Vec<&str> = order.iter().filter_map(|spec| spec.item.as_deref()).collect();
+    assert_eq!(items, ["A-1", "D", "A.1", "C"]);
 }

@@ -63,7 +63,8 @@ pub(super) fn run(quick: bool, json_file: Option<&Path>, record: bool, place: &P
     rows.push(format!("| a folder | {told} | {ratio:.2} × |"));
     let mut checks = vec![("a job on the folder queue, beside `ralph run`".to_owned(), ratio, MOST_OF_A_RUN)];
     for (name, of) in &stores {
-        let growth = of.iter().find(|(what, _)| what == GROWTH).and_then(|(_, value)| value.trim_end_matches(" ×").parse().ok()).unwrap_or(f64::MAX);
+        let growth =
+            of.iter().find(|(what, _)| what == GROWTH).and_then(|(_, value)| value.trim_end_matches(" ×").parse().ok()).unwrap_or(f64::MAX);
         checks.push((format!("a claim in the longest list beside one a tenth as long, {name}"), growth, MOST_GROWTH));
     }
     let mut text = format!("| queue | measured | |\n|---|---|---|\n{}\n\n| ratio | is | at most | |\n|---|---|---|---|\n", rows.join("\n"));
@@ -170,13 +171,25 @@ fn job_beside_run(programs: &Programs, folder: &Path, pairs: u32) -> Result<(f64
         times[1] += began.elapsed();
     }
     let each = |time: Duration| time.as_secs_f64() * 1e3 / f64::from(pairs);
-    let told = format!("a fleet of one trivial job ({:.0} ms, landing included) beside a `ralph run` of it ({:.0} ms)", each(times[1]), each(times[0]));
+    let told = format!(
+        "a fleet of one trivial job ({:.0} ms, landing included) beside a `ralph run` of it ({:.0} ms)",
+        each(times[1]),
+        each(times[0])
+    );
     Ok((times[1].as_secs_f64() / times[0].as_secs_f64(), told))
 }
 
 fn ends(project: &Path, program: &Path, args: &[&str]) -> Result<()> {
     let output = person(program, project).args(args).output()?;
-    let said = || format!("{} {}: {}{}", program.display(), args.join(" "), String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let said = || {
+        format!(
+            "{} {}: {}{}",
+            program.display(),
+            args.join(" "),
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        )
+    };
     if output.status.success() { Ok(()) } else { Err(said().into()) }
 }
 

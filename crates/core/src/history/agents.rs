@@ -153,7 +153,7 @@ impl History {
         self.own_stops > 0 || (self.rounds.is_empty() && self.open.sessions == 0 && self.working.is_none())
     }
 
-    /// Takes what transcripts of Claude Code's sessions tell, which is all of it: what was counted against a limit is a part. What a session used while a run had
+    /// Takes what transcripts of the first agent's sessions tell, which is all of it: what was counted against a limit is a part. What a session used while a run had
     /// the loop was not for the loop.
     pub fn add_own_use<'a>(&mut self, all: impl IntoIterator<Item = OwnUse<'a>>) {
         let counted = self.rounds.iter_mut().map(|iteration| &mut iteration.used).chain([&mut self.open]);

@@ -156,7 +156,7 @@ impl Ended {
 }
 
 /// The id of a new session, a random UUID.
-pub fn new_id() -> String {
+pub(crate) fn new_id() -> String {
     random::uuid()
 }
 

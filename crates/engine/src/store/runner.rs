@@ -36,12 +36,12 @@ pub fn is_alive(runner: &Runner) -> bool {
 }
 
 /// A mark for the sessions of one run, unlike that of any other.
-pub fn new_mark(of_loop: &str) -> String {
+pub(crate) fn new_mark(of_loop: &str) -> String {
     format!("{of_loop}.{:016x}", random::number())
 }
 
 /// Ends the sessions and gates that a dead run left running; returns how many processes there were.
-pub fn end_leftovers(mark: &str) -> usize {
+pub(crate) fn end_leftovers(mark: &str) -> usize {
     [env::RUN, env::RUNNER].iter().map(|name| process_tree::end_marked(&format!("{name}={mark}"))).sum()
 }
 

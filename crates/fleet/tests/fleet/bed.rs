@@ -72,14 +72,13 @@ impl Bed {
     /// A program in the repository, with a clean environment.
     pub(crate) fn clean(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
+        let (toolchain, path) = (Path::new(env!("CARGO")).parent().map(Path::to_owned), std::env::var_os("PATH").unwrap());
         command
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
+            // The toolchain itself before what would look for one in the home folder, which is another one here.
+            .env("PATH", std::env::join_paths(toolchain.into_iter().chain(std::env::split_paths(&path))).unwrap())
             .env("HOME", self.root.path().join("home"))
             .env("MARKS", self.root.path().join("marks"));
-        // Where rustup has its toolchains: the home is another one here.
-        let toolchain = ["RUSTUP_HOME", "RUSTUP_TOOLCHAIN"].map(|name| (name, std::env::var_os(name)));
-        command.envs(toolchain.into_iter().filter_map(|(name, value)| Some((name, value?))));
         command.current_dir(self.repo());
         command
     }

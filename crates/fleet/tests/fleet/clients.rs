@@ -3,7 +3,9 @@
 use std::{
     env, fs,
     path::Path,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use ralph_testkit::{Agent, Client, Gh, GitHub, ModelServer, Origin, Output, Project, Reply, Request, SignIn, Skip, Version, or_skip};
@@ -99,20 +101,16 @@ fn f3_qwen_works_on_a_job_that_lands() {
     assert_eq!(project.git(&["show", "ralph/feature-list:alpha.txt"]).trim(), "42");
 }
 
-/// An account whose quota one job finds used up is left alone by all until it resets; no iteration is counted for it.
+/// An account whose quota one job finds used up is left alone by all until it resets, and no iteration is counted for it.
 #[test]
 fn f5_a_quota_that_one_job_finds_used_up_is_used_up_for_all() {
-    let now = || i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap();
-    let resets = now() + 25;
-    let is_first = |request: &Request| request.messages().iter().all(|message| message["role"] != "assistant");
-    let server = ModelServer::with(move |request| match now() {
-        at if at < resets => Reply::limit(resets),
-        _ if is_first(request) => Reply::bash(format!("echo $$ > $$.txt && {COMMIT}")),
-        _ => Reply::text("<promise>DONE</promise>"),
-    });
+    let now = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap();
+    let resets = now + 3 * 3600;
+    let server = ModelServer::with(move |_| Reply::limit(resets));
     let client = or_skip!(Client::installed(Version::Newest));
     let project = project(&[("A", "write alpha"), ("B", "write beta"), ("C", "write gamma")]);
-    let program = client.as_program(&project, &server, SignIn::Key, &[("CLAUDE_CODE_MAX_RETRIES", "0")]);
+    // Only a client that is signed in with a subscription is told when its quota resets.
+    let program = client.as_program(&project, &server, SignIn::Subscription, &[("CLAUDE_CODE_MAX_RETRIES", "0")]);
     let args = [
         "run",
         "feature_list.json",
@@ -125,14 +123,34 @@ fn f5_a_quota_that_one_job_finds_used_up_is_used_up_for_all() {
         "--model",
         "claude-sonnet-4-6",
     ];
-    let output = fleet(&project, &program, &args);
-    assert_eq!(output.code, Some(0), "{output:?}");
-    let parked = output.stdout.lines().filter(|line| line.contains(" parked ")).count();
-    assert_eq!(parked, 1, "one job asked, the others did not: {}", output.stdout);
-    for id in ["a", "b", "c"] {
-        let job = job(&project, &program, id);
-        assert_eq!((&job["state"], &job["iterations"]), (&"landed".into(), &1.into()), "{job}");
+    let path = env::join_paths([program.parent().unwrap(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
+    let mut command = project.command(programs().join("ralph-fleet"));
+    command.args(args).env("PATH", path).env("IS_SANDBOX", "1").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = command.spawn().unwrap();
+    let state = |id: &str| job(&project, &program, id)["state"].clone();
+    let until = Instant::now() + Duration::from_mins(3);
+    while !project.exists(".git") || !fleet(&project, &program, &["status"]).stdout.contains("parked") {
+        assert!(Instant::now() < until, "nothing is parked: {}", fleet(&project, &program, &["status"]).stdout);
+        thread::sleep(Duration::from_millis(200));
     }
+    let asked = server.main_requests().len();
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!((state("a"), state("b"), state("c")), ("parked".into(), "waits".into(), "waits".into()));
+    assert_eq!((server.main_requests().len(), &job(&project, &program, "a")["iterations"]), (asked, &0.into()), "nobody asks meanwhile");
+    let why = job(&project, &program, "a")["why"].as_str().unwrap().to_owned();
+    assert!(why.contains("limit of the account is used up"), "{why}");
+    // Not for a minute, but until the account says.
+    let account = fs::read_dir(project.home().join(".local/state/ralph/fleets"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path()
+        .join("queue/keys/account.claude/1");
+    let account: Value = serde_json::from_slice(&fs::read(account).unwrap()).unwrap();
+    assert!((account["until"].as_i64().unwrap() / 1000 - resets).abs() < 120, "{account}");
+    let end = Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap();
+    assert!(end.success() && run.wait().unwrap().code() == Some(130));
 }
 
 /// `--land pr`: a branch and a pull request each, and a job has landed once that is merged. What depends on it waits for that.

@@ -224,11 +224,11 @@ fn f4_without_landing_proven_work_stays_where_it_is() {
 #[test]
 fn f4_what_only_a_person_can_land_says_why() {
     let agent = "case \"$task\" in\n\
-        module) git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),lib; git commit -qm module; echo '<promise>DONE</promise>';;\n\
+        module) mkdir lib; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),lib; git commit -qm module; echo '<promise>DONE</promise>';;\n\
         large) printf '*.bin filter=lfs\\n' > .gitattributes; echo x > big.bin; say large;;\n\
         esac\n";
     let bed = Bed::new(&[("feature_list.json", &compact(&[("M", "module"), ("L", "large")]))], agent);
-    let (code, said) = bed.run("feature_list.json", &["--workers", "1", "--verify", "true"]);
+    let (code, said) = bed.run("feature_list.json", &["--workers", "1", "--verify", "true", "--max-iterations", "3"]);
     assert_eq!(code, 12, "{said}");
     for (id, why) in [("m", "submodule lib"), ("l", "big.bin, which Git LFS keeps")] {
         assert!(bed.of_job(id, "state") == "needs-person" && bed.of_job(id, "why").contains(why), "{id}: {}", bed.of_job(id, "why"));

@@ -28,7 +28,7 @@ impl Machine<'_> {
         std::fs::create_dir_all(&home).unwrap();
         let log =
             std::fs::OpenOptions::new().append(true).create(true).open(self.bed.root.path().join(format!("{}.log", self.name))).unwrap();
-        let mut command = self.bed.command(&["worker", "--slots", "2", "--fleet", "feature_list", "--lease", "3", "--queue", &self.url]);
+        let mut command = self.bed.command(&["worker", "--slots", "2", "--fleet", "feature_list", "--lease", "5", "--queue", &self.url]);
         command.env("HOME", home).stdin(Stdio::null()).stderr(log.try_clone().unwrap()).stdout(log);
         self.child = Some(command.spawn().unwrap());
     }
@@ -57,7 +57,7 @@ fn f3_forty_jobs_on_three_machines_land_once_each_under_a_nemesis() {
     let remote = bed.root.path().join("remote.git");
     bed.git(&["clone", "-q", "--bare", ".", remote.to_str().unwrap()]);
     let url = server.url();
-    let mut more = vec!["--workers", "1", "--verify", "true", "--queue", &url, "--lease", "3", "--remote", remote.to_str().unwrap()];
+    let mut more = vec!["--workers", "1", "--verify", "true", "--queue", &url, "--lease", "5", "--remote", remote.to_str().unwrap()];
     more.extend(["--fleet", "feature_list"]);
     let mut run = bed.start("feature_list.json", &more);
     bed.until("the fleet", || bed.log().contains("new jobs"));
@@ -77,7 +77,7 @@ fn f3_forty_jobs_on_three_machines_land_once_each_under_a_nemesis() {
         run = bed.start("feature_list.json", &more);
         machines[0].start();
         // Longer than a lease.
-        thread::sleep(Duration::from_secs(4));
+        thread::sleep(Duration::from_secs(6));
         machines[1].signal("CONT");
     }
     let code = run.wait().unwrap().code();

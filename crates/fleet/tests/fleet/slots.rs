@@ -103,9 +103,9 @@ fn f3_what_a_dead_worker_left_running_is_ended_first() {
         at = parent_of(at);
     }
     assert!(at == run.id() && !between.is_empty(), "{between:?}");
-    // The fleet must not see it.
+    // The fleet must not see it, and `ralph run` has no time to end its agent.
     let _ = Command::new("kill").args(["-STOP", &run.id().to_string()]).status();
-    for pid in between {
+    for pid in between.into_iter().rev() {
         let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
     }
     run.kill().unwrap();
