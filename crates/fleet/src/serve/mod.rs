@@ -38,8 +38,8 @@ use crate::{
 
 /// Show the fleet on a live page, on this machine alone
 ///
-/// The address that it prints has a token in it, and whoever has the address can look. Another one is made at each start. The page only shows, unless --allow-control is
-/// given. From another machine or a telephone: a tunnel, such as `ssh -L 8080:127.0.0.1:PORT`.
+/// The address that it prints has a token in it, and anyone who has the address can look. Another one is made at each start. The page only shows, unless --allow-control is
+/// given. From another machine or a phone: a tunnel, such as `ssh -L 8080:127.0.0.1:PORT`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The port on 127.0.0.1 [default: one that is free]

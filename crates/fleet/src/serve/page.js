@@ -317,7 +317,7 @@ at('control').addEventListener('submit', async (event) => {
 })
 at('all').addEventListener('click', () => act({ act: shown.is_paused ? 'resume' : 'pause' }))
 addEventListener('hashchange', () => { if (location.hash) begin(takeToken()) })
-// A telephone that wakes up has lost its line without being told.
+// A phone that wakes up has lost its line without being told.
 addEventListener('pageshow', (event) => { if (event.persisted) begin(takeToken()) })
 setInterval(() => { if (shown) showJobs(shown) }, 1000)
 begin(takeToken())

@@ -103,7 +103,7 @@ fn keep(name: &str, bytes: &[u8]) {
     }
 }
 
-/// Looks at the page in both lights and on a telephone, and finds nothing wrong with it.
+/// Looks at the page in both lights and on a phone, and finds nothing wrong with it.
 fn looks_well(page: &Page<'_>, name: &str) {
     for (way, width, theme) in
         [("light", 1200, Theme::Light), ("dark", 1200, Theme::Dark), ("narrow", 360, Theme::Dark), ("narrow-light", 360, Theme::Light)]
