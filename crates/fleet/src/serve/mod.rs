@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, place: &Place, settings: &Settings, store: &Arc<d
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
         .map_err(|e| Problem::new(format!("port {} of 127.0.0.1 cannot be used: {e}; --port names another one", args.port)))?;
     let address = listener.local_addr().map_err(Problem::when("the page's address"))?;
-    let guard = Guard::new(args.name.clone())?;
+    let guard = Guard::new(&args.name)?;
     let whole = format!("http://{address}/#{}", guard.token());
     let what = if args.allow_control { "it shows the fleet, and takes commands" } else { "it shows the fleet, and takes no commands" };
     match &args.address_file {

@@ -60,7 +60,8 @@ impl Seen<'_> {
     fn job(&self, id: &str, card: &Card, spans: &[Span]) -> Value {
         let title = card.spec.task.lines().next().unwrap_or_default();
         let doing = screen::doing(self.board, id, card, self.place);
-        let spans: Vec<Value> = spans.iter().map(|span| json!([span.phase, span.from, (span.to < Millis::MAX).then_some(span.to)])).collect();
+        let spans: Vec<Value> =
+            spans.iter().map(|span| json!([span.phase, span.from, (span.to < Millis::MAX).then_some(span.to)])).collect();
         json!({
             "id": id, "name": opening(&clean(card.spec.item.as_deref().unwrap_or(id)), MOST_TEXT), "title": opening(&clean(title), MOST_TEXT),
             "state": card.job.state, "word": screen::word(card.job.state), "doing": opening(&clean(&doing), MOST_TEXT),
