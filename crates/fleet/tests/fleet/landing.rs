@@ -168,10 +168,11 @@ fn f4_what_was_pushed_without_a_word_has_landed() {
 /// A lock file of which both sides changed: the target's version, brought up to date by its own tool.
 #[test]
 fn f4_a_lock_file_that_conflicts_is_made_anew_by_its_tool() {
-    let member =
-        |name: &str| (format!("{name}/Cargo.toml"), format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"));
-    let agent = "mkdir -p \"$task/src\"; touch \"$task/src/lib.rs\"\n\
-        printf '[package]\\nname = \"%s\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n' \"$task\" > \"$task/Cargo.toml\"\n\
+    let member = |name: &str| {
+        (format!("crates/{name}/Cargo.toml"), format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"))
+    };
+    let agent = "mkdir -p \"crates/$task/src\"; touch \"crates/$task/src/lib.rs\"\n\
+        printf '[package]\\nname = \"%s\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n' \"$task\" > \"crates/$task/Cargo.toml\"\n\
         cargo generate-lockfile --offline && sleep 1 && say \"$task\"\n";
     let lock = "version = 4\n\n[[package]]\nname = \"mid\"\nversion = \"0.1.0\"\n";
     let (mid, manifest) = member("mid");
