@@ -75,7 +75,7 @@ unsafe impl GlobalAlloc for Memory {
             unsafe {
                 let last = (*reserve).free[size];
                 if !last.is_null() {
-                    (*reserve).free[size] = last.cast::<*mut u8>().read();
+                    (*reserve).free[size] = last.cast::<*mut u8>().read_unaligned();
                     return last;
                 }
                 let (from, to) = ((*reserve).used, (*reserve).used + (size + 1) * STEP);
@@ -99,7 +99,7 @@ unsafe impl GlobalAlloc for Memory {
             let reserve = self.0.get();
             // SAFETY: as in `alloc`; the piece is not used any more, and is large enough for an address.
             unsafe {
-                piece.cast::<*mut u8>().write((*reserve).free[size]);
+                piece.cast::<*mut u8>().write_unaligned((*reserve).free[size]);
                 (*reserve).free[size] = piece;
             }
         }

@@ -102,7 +102,7 @@ const REASONS: [(&str, &str); 7] = [
 pub(super) fn missed(checks: &[Check]) -> String {
     let missed: Vec<&str> = checks.iter().filter(|check| !check.is_met()).map(|check| check.what.as_str()).collect();
     let told = REASONS.iter().filter(|(begin, _)| missed.iter().any(|what| what.starts_with(begin)));
-    let lines: String = told.map(|(begin, why)| format!("- *{begin}*: {why}\n")).collect();
+    let lines = told.map(|(begin, why)| format!("- *{begin}*: {why}\n")).collect::<Vec<_>>().concat();
     if lines.is_empty() { lines } else { format!("What is missed, what it costs and why:\n\n{lines}\n") }
 }
 
