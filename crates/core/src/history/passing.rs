@@ -1,10 +1,13 @@
 //! A record that another one follows. Only the last state of a journal is shown as a whole; of those before it the history takes a few fields, and to
 //! read all of them would take twice as long.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 
+use super::History;
 use crate::{
-    journal::{Event, Parked, Record, Runner, Spending, State},
+    journal::{Event, Parked, Runner, Spending},
     judge::{Ending, brakes::Standstill},
     money::Micros,
     text::time::Millis,
@@ -12,12 +15,15 @@ use crate::{
 
 /// A record with the part of its state that [`super::History::take`] looks at.
 #[derive(Deserialize)]
-pub(super) struct Passing {
+pub(super) struct Passing<'a> {
+    #[expect(dead_code, reason = "a line without it is no record")]
     v: u32,
+    #[expect(dead_code, reason = "a line without it is no record")]
     seq: u64,
-    at: String,
-    #[serde(rename = "loop")]
-    loop_id: String,
+    #[serde(borrow)]
+    at: Cow<'a, str>,
+    #[serde(borrow, rename = "loop")]
+    loop_id: Cow<'a, str>,
     #[serde(default)]
     session: Option<String>,
     event: Event,
@@ -52,23 +58,22 @@ struct Tree {
     tree: String,
 }
 
-impl From<Passing> for Record {
-    fn from(passing: Passing) -> Self {
-        let Passing { v, seq, at, loop_id, session, event, state } = passing;
-        let state = State {
-            stops: state.stops,
-            iteration: state.iteration,
-            owner: state.owner,
-            host: state.host,
-            left_behind: state.left_behind,
-            armed_since: state.armed_since,
-            spending: state.spending.map(|spent| Spending { usd_micros: spent.usd_micros, ..Spending::default() }),
-            runner: state.runner,
-            standstill: state.standstill.map(|standstill| Standstill { tree: standstill.tree, ..Standstill::default() }),
-            parked: state.parked,
-            ended: state.ended,
-            ..State::default()
-        };
-        Record { v, seq, at, loop_id, session, event, state }
+impl Passing<'_> {
+    /// Adds it to the history, whose state keeps what is not in here.
+    pub(super) fn add_to(self, history: &mut History) {
+        let Passing { at, loop_id, session, event, state, .. } = self;
+        history.add(&at, &loop_id, session.as_deref(), event, |to| {
+            to.stops = state.stops;
+            to.iteration = state.iteration;
+            to.owner = state.owner;
+            to.host = state.host;
+            to.left_behind = state.left_behind;
+            to.armed_since = state.armed_since;
+            to.spending = state.spending.map(|spent| Spending { usd_micros: spent.usd_micros, ..Spending::default() });
+            to.runner = state.runner;
+            to.standstill = state.standstill.map(|standstill| Standstill { tree: standstill.tree, ..Standstill::default() });
+            to.parked = state.parked;
+            to.ended = state.ended;
+        });
     }
 }

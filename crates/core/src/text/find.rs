@@ -17,3 +17,8 @@ pub(crate) fn rfind_byte(byte: u8, text: &[u8]) -> Option<usize> {
 pub(crate) fn find_either(one: u8, other: u8, text: &[u8]) -> Option<usize> {
     Two::new(one, other).find(text)
 }
+
+/// How often a byte is there.
+pub(crate) fn count_byte(byte: u8, text: &[u8]) -> usize {
+    One::new(byte).iter(text).count()
+}

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::find::count_byte;
+
 /// A mistake in a file, with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -29,7 +31,7 @@ impl std::error::Error for Problem {}
 
 /// The line of a byte, from 1.
 pub(crate) fn line_of(text: &[u8], at: usize) -> usize {
-    1 + memchr::memchr_iter(b'\n', &text[..at.min(text.len())]).count()
+    1 + count_byte(b'\n', &text[..at.min(text.len())])
 }
 
 /// A whole file as text.

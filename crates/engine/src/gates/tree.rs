@@ -15,6 +15,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -56,6 +57,8 @@ pub struct Tree {
     is_settled: bool,
     in_repository: bool,
     until: Instant,
+    /// What its project remembers, once it was loaded.
+    seen: Mutex<Option<Seen>>,
 }
 
 /// The kind of file at a path.
@@ -86,7 +89,7 @@ impl Tree {
     fn from(walk: Walk<'_>, in_repository: bool) -> Self {
         let Walk { root, mut entries, mut ignored, is_whole, is_settled, until } = walk;
         remove_own(&mut entries, &mut ignored);
-        Tree { root: root.to_owned(), entries, ignored, is_whole, is_settled, in_repository, until }
+        Tree { root: root.to_owned(), entries, ignored, is_whole, is_settled, in_repository, until, seen: Mutex::default() }
     }
 
     /// Whether [`Tree::files`] are all there are.
@@ -114,41 +117,48 @@ impl Tree {
         if !self.in_repository && kept().map(|(_, content)| size(content)).sum::<u64>() > MOST_BYTES {
             return None;
         }
-        let mut seen = Seen::load(memory, &self.root);
-        let mut whole = digest::Running::default();
-        let mut add = |path: &str, content: &Content| {
-            let (kind, digest) = self.told(path, content, &mut seen)?;
-            whole.add(kind);
-            whole.add(&digest);
-            whole.add(&path.len().to_be_bytes());
-            whole.add(path.as_bytes());
-            Some(())
-        };
-        let told = kept().try_for_each(|(path, content)| add(path, content));
-        // What was read in too short a time need not be read again the next time.
-        seen.save(memory, |path| self.is_known(path));
-        told.map(|()| whole.finish())
+        self.remembering(memory, |seen| {
+            let mut whole = digest::Running::default();
+            for (path, content) in kept() {
+                let (kind, digest) = self.told(path, content, seen)?;
+                whole.add(kind);
+                whole.add(&digest);
+                whole.add(&path.len().to_be_bytes());
+                whole.add(path.as_bytes());
+            }
+            Some(whole.finish())
+        })
     }
 
     /// A fingerprint of the ignored files that stand beside the others: settings and data (`.env`) that tests read. One that cannot be read, or is large,
     /// counts by how it looks. `None`: there was not enough time.
     pub(super) fn ignored_fingerprint(&self, memory: Option<&Project>) -> Option<String> {
-        let mut seen = Seen::load(memory, &self.root);
-        let mut whole = digest::Running::default();
-        for (path, content) in &self.ignored {
-            let read = match content {
-                Content::File(stat) if stat.size() > LARGEST_IGNORED => None,
-                _ => self.told(path, content, &mut seen).map(|(_, digest)| digest),
-            };
-            if Instant::now() > self.until {
-                return None;
+        self.remembering(memory, |seen| {
+            let mut whole = digest::Running::default();
+            for (path, content) in &self.ignored {
+                let read = match content {
+                    Content::File(stat) if stat.size() > LARGEST_IGNORED => None,
+                    _ => self.told(path, content, seen).map(|(_, digest)| digest),
+                };
+                if Instant::now() > self.until {
+                    return None;
+                }
+                whole.add(&read.unwrap_or_else(|| content.looks()));
+                whole.add(&path.len().to_be_bytes());
+                whole.add(path.as_bytes());
             }
-            whole.add(&read.unwrap_or_else(|| content.looks()));
-            whole.add(&path.len().to_be_bytes());
-            whole.add(path.as_bytes());
-        }
-        seen.save(memory, |path| self.is_known(path));
-        Some(whole.finish())
+            Some(whole.finish())
+        })
+    }
+
+    /// Does what needs the files that were read before, and keeps those that it reads: what was read in too short a time need not be read again the next time.
+    fn remembering<T>(&self, memory: Option<&Project>, work: impl FnOnce(&mut Seen) -> T) -> T {
+        let Some(project) = memory else { return work(&mut Seen::none(&self.root)) };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = seen.get_or_insert_with(|| Seen::load(project, &self.root));
+        let done = work(seen);
+        seen.save(project, |path| self.is_known(path));
+        done
     }
 
     fn is_known(&self, path: &str) -> bool {
@@ -157,11 +167,12 @@ impl Tree {
 
     /// The kind of a file in six bytes, and the digest of its content.
     fn told(&self, path: &str, content: &Content, seen: &mut Seen) -> Option<(&'static [u8; 6], [u8; 32])> {
-        let at = self.root.join(path);
         Some(match content {
-            Content::File(stat) => (if stat.is_runnable() { b"100755" } else { b"100644" }, seen.digest(path, &at, stat, self.until)?),
+            Content::File(stat) => {
+                (if stat.is_runnable() { b"100755" } else { b"100644" }, seen.digest(&self.root, path, stat, self.until)?)
+            }
             // A link counts by where it leads, and is never followed.
-            Content::Link => (b"120000", digest::raw(fs::read_link(&at).ok()?.as_os_str().as_encoded_bytes())),
+            Content::Link => (b"120000", digest::raw(fs::read_link(self.root.join(path)).ok()?.as_os_str().as_encoded_bytes())),
             Content::Commit(id) => (b"160000", digest::raw(id.as_bytes())),
         })
     }

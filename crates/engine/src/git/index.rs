@@ -7,6 +7,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use ralph_core::text::find_byte;
+
 use super::{Ask, Folders, Repository, command, repository::HASTE};
 use crate::sys::{files, temp_dir::Scratch};
 
@@ -296,7 +298,7 @@ impl<'a> Reader<'a> {
             path.extend(before.get(..before.len().checked_sub(dropped)?)?);
         }
         let rest = &self.bytes[self.at..];
-        let name = rest.get(..memchr::memchr(0, rest)?)?;
+        let name = rest.get(..find_byte(0, rest)?)?;
         path.extend(name);
         // Together such paths could ask for any amount of memory.
         if path.len() > LONGEST_PATH {
@@ -337,7 +339,7 @@ impl<'a> Reader<'a> {
 /// The first tree of the extension: an empty path, the number of its entries (-1: not known) and of the trees within, and its id.
 fn tree_of_all(content: &[u8], id_length: usize) -> Option<Vec<u8>> {
     let content = content.strip_prefix(b"\0")?;
-    let end = memchr::memchr(b'\n', content)?;
+    let end = find_byte(b'\n', content)?;
     let is_known = !content.starts_with(b"-");
     content.get(end + 1..end + 1 + id_length).filter(|_| is_known).map(<[u8]>::to_vec)
 }

@@ -86,7 +86,7 @@ fn aside(failure: Failure) -> Failure {
 fn report(project: &Project, args: &Args) -> Done {
     let gathered = || report::gather(project, args.which.get());
     if args.json {
-        let text = serde_json::to_string_pretty(&gathered()?).map_err(|e| Failure::new(format!("cannot be written as JSON: {e}")))?;
+        let text = serde_json::to_string(&gathered()?).map_err(|e| Failure::new(format!("cannot be written as JSON: {e}")))?;
         return put(args.output.as_deref(), &ui::escaped(&text));
     }
     if args.markdown {

@@ -76,6 +76,7 @@ impl Stat {
     }
 }
 
+#[derive(Debug)]
 pub(super) struct Seen {
     files: HashMap<String, (Stat, [u8; 32])>,
     name: String,
@@ -83,20 +84,26 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn load(memory: Option<&Project>, root: &Path) -> Self {
+    pub(super) fn none(root: &Path) -> Self {
         let name = format!("trees/{}", digest::short(root.as_os_str().as_encoded_bytes()));
-        let bytes = memory.and_then(|project| files::read(&project.state_file(&name)?, LARGEST).ok());
-        let files = bytes.and_then(|bytes| read(&bytes)).unwrap_or_default();
-        Seen { files, name, is_new: false }
+        Seen { files: HashMap::new(), name, is_new: false }
+    }
+
+    /// What the project remembers about the tree at `root`.
+    pub(super) fn load(project: &Project, root: &Path) -> Self {
+        let none = Seen::none(root);
+        let bytes = || files::read(&project.state_file(&none.name)?, LARGEST).ok();
+        let files = bytes().and_then(|bytes| read(&bytes)).unwrap_or_default();
+        Seen { files, ..none }
     }
 
     /// The digest of a file's content. `None`: it cannot be read, or not in time.
-    pub(super) fn digest(&mut self, path: &str, at: &Path, stat: &Stat, until: Instant) -> Option<[u8; 32]> {
+    pub(super) fn digest(&mut self, root: &Path, path: &str, stat: &Stat, until: Instant) -> Option<[u8; 32]> {
         if let Some((_, digest)) = self.files.get(path).filter(|(then, _)| then == stat && cfg!(unix)) {
             return Some(*digest);
         }
         let now = clock::now();
-        let (file, _) = files::open_regular(at).ok()?;
+        let (file, _) = files::open_regular(&root.join(path)).ok()?;
         let before = Stat::of(&file.metadata().ok()?);
         let digest = content(&file, until)?;
         let after = Stat::of(&file.metadata().ok()?);
@@ -115,8 +122,10 @@ impl Seen {
     }
 
     /// Keeps what is known about the files that are there. If that cannot be, they are read again.
-    pub(super) fn save(mut self, memory: Option<&Project>, is_there: impl Fn(&str) -> bool) {
-        let Some(project) = memory.filter(|_| self.is_new) else { return };
+    pub(super) fn save(&mut self, project: &Project, is_there: impl Fn(&str) -> bool) {
+        if !std::mem::take(&mut self.is_new) {
+            return;
+        }
         self.files.retain(|path, _| is_there(path));
         let Ok(path) = project.make_state_file(&self.name) else { return };
         if files::replace_private(&path, &self.written()).is_ok() {

@@ -79,7 +79,7 @@ impl Bed {
     fn settle(&self) -> String {
         thread::sleep(Duration::from_millis(2_100));
         let print = self.print();
-        let seen = Seen::load(Some(&self.project()), &self.root().canonicalize().unwrap());
+        let seen = Seen::load(&self.project(), &self.root().canonicalize().unwrap());
         assert!(seen.knows("src/a.rs"), "it is remembered");
         print
     }

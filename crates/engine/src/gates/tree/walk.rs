@@ -1,8 +1,9 @@
 //! The files of a folder: those that its repository tracks, ignored or not, and the new ones that it does not ignore; or all of them, where there is no repository.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap, HashSet},
-    fs::{self, DirEntry, Metadata},
+    fs::{self, Metadata},
     path::{Path, PathBuf},
     rc::Rc,
     time::Instant,
@@ -46,15 +47,16 @@ struct Here {
     prefix: String,
     below: String,
     ignores_case: bool,
-    /// Its index, by path.
+    /// Its index, by path: what has not been found yet.
     tracked: HashMap<String, Entry>,
     depth: usize,
 }
 
 impl Here {
     /// A path below the root, as the repository calls it.
-    fn own(&self, path: &str) -> String {
-        format!("{}{}", self.below, path.get(self.prefix.len()..).unwrap_or_default())
+    fn own<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        let path = path.get(self.prefix.len()..).unwrap_or_default();
+        if self.below.is_empty() { Cow::Borrowed(path) } else { Cow::Owned([self.below.as_str(), path].concat()) }
     }
 }
 
@@ -96,16 +98,16 @@ impl<'a> Walk<'a> {
             if Instant::now() > self.until {
                 return None;
             }
-            self.folder(&folder, &here, &mut left)?;
+            self.folder(&folder, &mut here, &mut left)?;
         }
         self.add_tracked(&here)
     }
 
     fn read_index(&mut self, folders: &Folders, harmless: &Harmless, here: &mut Here) -> Option<()> {
         let entries = Index::of(folders, harmless.id_length()).ok()?.entries.into_iter();
-        for entry in entries.filter(|entry| entry.path.starts_with(here.below.as_bytes()) && !entry.is_folder()) {
+        for mut entry in entries.filter(|entry| entry.path.starts_with(here.below.as_bytes()) && !entry.is_folder()) {
             self.is_settled &= entry.stage == 0;
-            match String::from_utf8(entry.path.clone()) {
+            match String::from_utf8(std::mem::take(&mut entry.path)) {
                 Ok(path) => drop(here.tracked.insert(path, entry)),
                 // A name that is no text cannot be told from another one.
                 Err(_) => self.is_whole = false,
@@ -114,7 +116,7 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    fn folder(&mut self, folder: &Folder, here: &Here, left: &mut Vec<Folder>) -> Option<()> {
+    fn folder(&mut self, folder: &Folder, here: &mut Here, left: &mut Vec<Folder>) -> Option<()> {
         let rules = folder.rules.within(&folder.at, &here.own(&folder.path), here.ignores_case);
         for entry in fs::read_dir(&folder.at).ok()? {
             let entry = entry.ok()?;
@@ -125,23 +127,19 @@ impl<'a> Walk<'a> {
             if name == ".git" {
                 continue;
             }
-            let path = format!("{}{name}", folder.path);
+            let path = [folder.path.as_str(), &name].concat();
             if entry.file_type().ok()?.is_dir() {
                 self.subfolder(entry.path(), &path, here, &rules, left)?;
-            } else {
-                // Rules count even if the file that they are in is ignored.
-                let own = here.own(&path);
-                let counts = name == ".gitignore" || here.tracked.contains_key(&own) || !rules.ignore(&own, false);
-                self.add(path, &entry, counts);
+                continue;
             }
+            let Some(content) = entry.metadata().ok().and_then(|meta| content(&meta)) else { continue };
+            let own = here.own(&path);
+            let is_tracked = here.tracked.remove(&*own).is_some();
+            // Rules count even if the file that they are in is ignored.
+            let counts = is_tracked || name == ".gitignore" || !rules.ignore(&own, false);
+            drop(if counts { &mut self.entries } else { &mut self.ignored }.insert(path, content));
         }
         Some(())
-    }
-
-    fn add(&mut self, path: String, entry: &DirEntry, counts: bool) {
-        let content = entry.metadata().ok().and_then(|meta| content(&meta));
-        let files = if counts { &mut self.entries } else { &mut self.ignored };
-        files.extend(content.map(|content| (path, content)));
     }
 
     /// A folder within: a repository of its own, one that is ignored, or one to walk through.
@@ -150,7 +148,7 @@ impl<'a> Walk<'a> {
         if is_agents(&path) {
             return Some(());
         }
-        let submodule = here.tracked.get(&own).filter(|entry| entry.is_repository());
+        let submodule = here.tracked.get(&*own).filter(|entry| entry.is_repository());
         if submodule.is_none() && rules.ignore(&own, true) {
             return Some(());
         }
@@ -169,7 +167,7 @@ impl<'a> Walk<'a> {
         let mut real: HashSet<PathBuf> = HashSet::new();
         for (own, entry) in &here.tracked {
             let path = format!("{}{}", here.prefix, own.get(here.below.len()..)?);
-            if self.entries.contains_key(&path) || entry.is_repository() || is_agents(&path) {
+            if entry.is_repository() || is_agents(&path) {
                 continue;
             }
             let at = self.root.join(&path);
@@ -204,7 +202,8 @@ impl<'a> Walk<'a> {
                 };
                 let path = format!("{prefix}{name}");
                 if !entry.file_type().ok()?.is_dir() {
-                    self.add(path, &entry, true);
+                    let content = entry.metadata().ok().and_then(|meta| content(&meta));
+                    self.entries.extend(content.map(|content| (path, content)));
                 } else if !is_no_source(&name, &entry.path()) {
                     folders.push((entry.path(), format!("{path}/")));
                 }
