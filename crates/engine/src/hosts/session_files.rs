@@ -141,7 +141,7 @@ fn walk(folder: &Path, depth: usize, left: &mut usize, each: &mut impl FnMut(&Pa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::temp_dir::Scratch;
+    use crate::sys::{files, temp_dir::Scratch};
 
     const ID: &str = "01a1e2ed-0c37-7510-bb73-dfe78fdd8113";
 
@@ -194,12 +194,12 @@ mod tests {
             let kept = host.session_files.as_ref().unwrap();
             let file = home.path().join(path);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(&file, text).unwrap();
+            files::write_whole(&file, text.as_bytes()).unwrap();
             // Another session, whose id begins in the same way.
             let other = path.replace("dfe78fdd8113", "dfe78fdd8119").replace("-01a1e2ed.jsonl", "-01a1e2ed-2.jsonl");
             let other = home.path().join(other);
             fs::create_dir_all(other.parent().unwrap()).unwrap();
-            fs::write(&other, text.replace(ID, "01a1e2ed-0c37-7510-bb73-dfe78fdd8119")).unwrap();
+            files::write_whole(&other, text.replace(ID, "01a1e2ed-0c37-7510-bb73-dfe78fdd8119").as_bytes()).unwrap();
             assert_eq!(kept.find(home.path(), ID), [file], "{name}");
             for odd in ["", "..", "../01a1e2ed", "01a1e2ed-0c37-7510-bb73-000000000000"] {
                 assert_eq!(kept.find(home.path(), odd), [] as [PathBuf; 0], "{name} {odd}");
