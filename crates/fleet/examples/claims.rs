@@ -1,7 +1,9 @@
-//! How fast a store gives out jobs: `claims STORE JOBS CLAIMERS DEATHS`. STORE is a folder or the address of a NATS server; both must be empty.
+//! How fast a store gives out jobs, for `cargo xtask bench --fleet`: `claims STORE jobs N CLAIMERS`, `claims STORE deaths N` or `claims STORE slots N`. STORE is
+//! a folder or the address of a NATS server; both must be empty. Each measurement is a JSON object on a line of its own.
 //!
-//! CLAIMERS threads, each with a view of its own, take JOBS trivial jobs one after the other. Then a process that holds DEATHS jobs under as many names is killed,
-//! and it is measured how long it takes until all of them are someone else's.
+//! - `jobs`: so many threads, each with a view of its own, take N trivial jobs one after the other;
+//! - `deaths`: a process that holds N jobs under as many names is killed, and it is measured how long it takes until all of them are someone else's;
+//! - `slots`: N names are held for three leases, while jobs are claimed.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,11 +26,12 @@ use ralph_fleet::{
     machine::Outcome,
     records::{JOB, Job, SPEC, Spec, VERSION, key},
     store::{
-        Store,
+        Holder, Store,
         dir::Dir,
         nats::{Nats, Settings},
     },
 };
+use serde_json::json;
 
 const LEASE: Duration = Duration::from_secs(10);
 
@@ -80,7 +83,7 @@ fn measure_claims(place: &str, jobs: usize, claimers: usize) {
     let store = open(place);
     let began = Instant::now();
     enqueue(&*store, "j", jobs);
-    println!("{:.0} jobs a second were added", jobs as f64 / began.elapsed().as_secs_f64());
+    let added = jobs as f64 / began.elapsed().as_secs_f64();
     let views: Vec<_> = (0..claimers).map(|_| open(place)).collect();
     let began = Instant::now();
     let all: Vec<(Vec<Duration>, usize)> = thread::scope(|scope| {
@@ -94,7 +97,9 @@ fn measure_claims(place: &str, jobs: usize, claimers: usize) {
     took.sort();
     let at = |share: usize| took[(took.len() - 1) * share / 100];
     assert_eq!(took.len(), jobs);
-    println!("{:.0} claims a second by {claimers}, p50 {:?}, p99 {:?}, {lost} races lost", jobs as f64 / seconds, at(50), at(99));
+    say(
+        &json!({ "jobs": jobs, "added_per_second": added, "claims_per_second": jobs as f64 / seconds, "p50_ms": ms(at(50)), "p99_ms": ms(at(99)), "races_lost": lost }),
+    );
 }
 
 /// What the process does that is killed.
@@ -105,7 +110,6 @@ fn hold_many(place: &str, count: usize) {
         let (job, _) = Job::new(1).claimed(&format!("d{n}"), 1);
         change::job(&*store, &format!("k{n}"), job, 0, format!("d{n}")).unwrap();
     }
-    println!("ready");
     thread::sleep(Duration::from_mins(10));
     drop(holds);
 }
@@ -141,7 +145,51 @@ fn measure_deaths(place: &str, deaths: usize) {
         started.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     let lease = if place.starts_with("nats://") { LEASE } else { Duration::ZERO };
-    println!("{took} jobs of {deaths} dead workers were taken over {:?} after their death, with a lease of {lease:?}", began.elapsed());
+    say(&json!({ "deaths": deaths, "taken_over": took, "recovered_ms": ms(began.elapsed()), "lease_ms": ms(lease) }));
+}
+
+/// Names that are renewed, and claims beside them. None of them may look dead.
+fn measure_slots(place: &str, slots: usize) {
+    let (store, other) = (open(place), open(place));
+    let began = Instant::now();
+    let holds: Vec<_> = (0..slots).map(|n| store.hold(&format!("s{n}")).unwrap()).collect();
+    let held = began.elapsed();
+    let busy = cpu_seconds();
+    let began = Instant::now();
+    let jobs = 1000;
+    enqueue(&*other, "s", jobs);
+    let claimed = Instant::now();
+    let (mut took, _) = claim_all(&*other, "c", 1, true);
+    let seconds = claimed.elapsed().as_secs_f64();
+    took.sort();
+    let mut dead = 0;
+    while began.elapsed() < LEASE * 3 {
+        let is_gone = |n: &usize| other.is_gone(Holder { worker: &format!("s{n}"), key: "job.s0", revision: 1 }).unwrap();
+        dead += (0..slots).filter(is_gone).count();
+        thread::sleep(Duration::from_millis(500));
+    }
+    let busy = (cpu_seconds() - busy) / began.elapsed().as_secs_f64();
+    drop(holds);
+    let p99 = ms(took[(took.len() - 1) * 99 / 100]);
+    say(&json!({
+        "slots": slots, "taken_in_ms": ms(held), "looked_dead": dead, "claims_per_second_beside": jobs as f64 / seconds, "p99_ms_beside": p99, "share_of_a_core": busy,
+    }));
+}
+
+/// The processor time of this process so far.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<f64> =
+        stat.rsplit(')').next().unwrap_or_default().split(' ').skip(12).take(2).filter_map(|field| field.parse().ok()).collect();
+    fields.iter().sum::<f64>() / 100.0
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+fn say(value: &serde_json::Value) {
+    println!("{value}");
 }
 
 fn main() {
@@ -149,11 +197,8 @@ fn main() {
     let number = |at: usize| args[at].parse::<usize>().unwrap();
     match args[1].as_str() {
         "hold" => hold_many(&args[0], number(2)),
-        _ => {
-            measure_claims(&args[0], number(1), number(2));
-            if number(3) > 0 {
-                measure_deaths(&args[0], number(3));
-            }
-        }
+        "deaths" => measure_deaths(&args[0], number(2)),
+        "slots" => measure_slots(&args[0], number(2)),
+        _ => measure_claims(&args[0], number(2), number(3)),
     }
 }

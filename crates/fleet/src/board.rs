@@ -6,7 +6,9 @@ use ralph_core::text::time::Millis;
 
 use crate::{
     machine::{Rank, rank},
+    pull_requests,
     records::{self, Found, JOB, Job, SPEC, Spec, State, WANT, WANT_ALL, Want, Wish, key},
+    signing::Signers,
     store::{Changes, Cursor, Entry, Error, Holder, Revision, Store},
 };
 
@@ -19,8 +21,8 @@ pub struct Card {
     pub job: Job,
     /// 0: it has no record yet, and waits.
     pub revision: Revision,
-    /// Why it is left alone: a record of it is of a newer version, or broken.
-    pub sealed: Option<String>,
+    /// Why it is left alone, by kind of record: one is of a newer version, broken, or not signed.
+    seals: BTreeMap<&'static str, String>,
 }
 
 #[derive(Debug, Default)]
@@ -33,9 +35,16 @@ pub struct Board {
     open: BTreeSet<(Rank, String)>,
     ranks: BTreeMap<String, Rank>,
     pub want: Want,
+    /// Whose tasks count.
+    signers: Signers,
 }
 
 impl Board {
+    /// One that leaves alone what none of these signed.
+    pub fn of_signers(signers: Signers) -> Self {
+        Board { signers, ..Board::default() }
+    }
+
     /// Reads what changed.
     pub fn refresh(&mut self, store: &dyn Store) -> Result<(), Error> {
         let mut cursor = self.cursor.clone();
@@ -59,7 +68,10 @@ impl Board {
             }
             return;
         }
-        let Some((kind, id)) = key.split_once('.').filter(|(kind, _)| [SPEC, WANT, JOB].contains(kind)) else { return };
+        // An id becomes a part of paths and refs. Ralph makes no other ones.
+        let is_id = |id: &str| (1..=100).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        let known = |of: &str| [SPEC, WANT, JOB].into_iter().find(|kind| *kind == of);
+        let Some((kind, id)) = key.split_once('.').filter(|(_, id)| is_id(id)).and_then(|(of, id)| Some((known(of)?, id))) else { return };
         if kind != SPEC && !self.cards.contains_key(id) {
             self.loose.insert(key.to_owned(), entry);
             return;
@@ -68,13 +80,14 @@ impl Board {
         let card = self.cards.entry(id.clone()).or_default();
         card.put(kind, &entry);
         if kind == SPEC {
+            card.seal("signature", self.signers.refuse(key, &entry.value).map(|why| format!("its task {why}")));
             for kind in [WANT, JOB] {
                 if let Some(entry) = self.loose.remove(&records::key(kind, &id)) {
                     card.put(kind, &entry);
                 }
             }
         }
-        let (rank, is_open) = (rank(&card.spec, &card.job), !card.job.is_over() && card.sealed.is_none());
+        let (rank, is_open) = (rank(&card.spec, &card.job), !card.job.is_over() && card.left_alone().is_none());
         if let Some(before) = self.ranks.insert(id.clone(), rank) {
             self.open.remove(&(before, id.clone()));
         }
@@ -115,17 +128,36 @@ impl Board {
     /// The job that is landed next.
     pub fn to_land<'b>(&'b self, store: &'b dyn Store, needs_review: bool) -> Option<(&'b str, &'b Card)> {
         let paused = self.want.wish != Wish::Run;
-        let can = |(id, card): &(&str, &Card)| !paused && card.job.can_land(&card.want, needs_review, || is_gone(store, id, card));
+        let can = |(id, card): &(&str, &Card)| {
+            !paused && card.pull_request().is_none() && card.job.can_land(&card.want, needs_review, || is_gone(store, id, card))
+        };
         // Within a rank, what was proven first.
         self.open().filter(can).min_by_key(|(_, card)| {
-            let (came_back, priority, number) = rank(&card.spec, &card.job);
-            (came_back, priority, card.job.changed_at, number)
+            let (came_back, optional, priority, number) = rank(&card.spec, &card.job);
+            (came_back, optional, priority, card.job.changed_at, number)
         })
     }
 }
 
 impl Card {
-    fn put(&mut self, kind: &str, entry: &Entry) {
+    /// Where its pull request is, if one has its work.
+    pub fn pull_request(&self) -> Option<String> {
+        pull_requests::of(&self.job).filter(|_| self.job.state == State::Proven).map(|opened| opened.url)
+    }
+
+    /// Why this process leaves it alone.
+    pub fn left_alone(&self) -> Option<&str> {
+        self.seals.values().next().map(String::as_str)
+    }
+
+    fn seal(&mut self, kind: &'static str, why: Option<String>) {
+        match why {
+            Some(why) => drop(self.seals.insert(kind, why)),
+            None => drop(self.seals.remove(kind)),
+        }
+    }
+
+    fn put(&mut self, kind: &'static str, entry: &Entry) {
         let sealed = match kind {
             SPEC => adopt(entry, &mut self.spec),
             WANT => {
@@ -136,10 +168,10 @@ impl Card {
             _ if entry.revision < self.revision => return,
             _ => {
                 self.revision = entry.revision;
-                adopt(entry, &mut self.job)
+                adopt(entry, &mut self.job).or_else(|| self.job.misnames().map(str::to_owned))
             }
         };
-        self.sealed = sealed.map(|why| format!("its {kind} record {why}"));
+        self.seal(kind, sealed.map(|why| format!("its {kind} record {why}")));
     }
 }
 

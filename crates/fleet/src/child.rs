@@ -35,8 +35,6 @@ pub(crate) struct Iteration {
     pub spent_usd: f64,
     /// Since the loop began.
     pub total_tokens: u64,
-    /// The last rest that it spoke of, in milliseconds since 1970.
-    pub until_ms: Option<i64>,
     /// The ref of the last snapshot.
     pub snapshot: Option<String>,
     pub doubtful: bool,
@@ -44,8 +42,17 @@ pub(crate) struct Iteration {
     pub is_used_up: bool,
     /// Iterations that were ruled on.
     pub rounds: u64,
+    /// Its agent was started.
+    pub began: bool,
     /// What it complained about, where it ended without that event.
     pub stderr: String,
+}
+
+impl Iteration {
+    /// Its agent began, and it did not live to tell the end.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.began && self.how.is_empty()
+    }
 }
 
 /// The program `ralph`: beside this one, or on the PATH.
@@ -143,6 +150,7 @@ impl Heard {
         let text = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let it = &mut self.iteration;
         match event.get("event").and_then(Value::as_str) {
+            Some("round") => it.began = true,
             Some("agent") => {
                 let words = [text("text"), text("tool") + " " + &text("what")].into_iter().find(|words| !words.trim().is_empty());
                 if let Some(words) =
@@ -155,7 +163,6 @@ impl Heard {
             Some("ruled") => self.live = text("line"),
             Some("snapshot") => it.snapshot = Some(text("name")),
             Some("over") => it.is_used_up = event.pointer("/outcome/trouble/trouble").is_some_and(|trouble| trouble == "limit"),
-            Some("rests") => it.until_ms = event.get("until_ms").and_then(Value::as_i64),
             Some("ended") => {
                 it.how = text("how");
                 it.line = text("line");

@@ -20,7 +20,8 @@ use crate::{
     report,
     run::{self, Crew, End, Queue, Ready, Request},
     screen::{self, Around},
-    settings::{Land, Place, Settings},
+    settings::{self, Land, Place, Settings},
+    signing::Signers,
     store::Store,
 };
 
@@ -55,14 +56,20 @@ struct Cli {
 #[derive(Subcommand)]
 enum What {
     Run(Box<RunArgs>),
-    /// Work on the jobs of a queue, on this machine, until it is told to end: SIGTERM finishes the iteration and gives the job back
+    /// Work on the jobs of a queue, on this machine, until it is told to end: SIGTERM, Ctrl-C or `ralph fleet drain` finishes the iteration and gives the job back; a second signal ends it now
     Worker {
-        /// Agents at once
-        #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+        /// Agents at once; with --land also 0
+        #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
         slots: u16,
+        /// Land what is proven, too: one machine has to, if not the one with `ralph fleet run`
+        #[arg(long)]
+        land: bool,
         /// Take jobs of this pool, too; may be given several times
         #[arg(long, value_name = "POOL")]
         pool: Vec<String>,
+        /// Run only what this public nkey signed (`NATS_NKEY` of the one who began the fleet or added the task); may be given several times
+        #[arg(long, value_name = "KEY")]
+        signer: Vec<String>,
     },
     /// Add a task in words
     Add {
@@ -82,6 +89,11 @@ enum What {
     /// Take a pause back
     Resume {
         job: Option<String>,
+    },
+    /// Have all workers, or this one, end after their iteration: their jobs are given back, and the programs exit with 0
+    Drain {
+        /// As `ralph fleet status --json` names it, or only the part behind its dash: all slots of one program
+        worker: Option<String>,
     },
     /// Cancel a job
     Cancel {
@@ -119,14 +131,14 @@ enum What {
 
 /// Work on a list, or on the tasks that were added
 ///
-/// Goes on where it was. Ctrl-C lets each agent finish its iteration; a second one ends them now. Exit code 0 if everything has landed, 12 if something needs a
+/// Goes on where it was. Ctrl-C or SIGTERM lets each agent finish its iteration; a second one ends them now. Exit code 0 if everything has landed, 12 if something needs a
 /// person, 10 if the money is spent.
 #[derive(clap::Args)]
 struct RunArgs {
     /// `feature_list.json`, prd.json, or a Markdown file with check boxes
     list: Option<String>,
-    /// Agents at once
-    #[arg(long, short = 'w', default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// Agents at once; with --queue 0 only adds the tasks, for the workers of other machines
+    #[arg(long, short = 'w', default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
     workers: u16,
     /// A command that must pass before a job is proven, and again before it lands; may be given several times
     #[arg(long, value_name = "CMD")]
@@ -155,6 +167,9 @@ struct RunArgs {
     /// With --queue: the repository that all machines fetch from and push to
     #[arg(long, value_name = "URL")]
     remote: Option<String>,
+    /// With --queue: run only what this public nkey signed, or your own; may be given several times
+    #[arg(long, value_name = "KEY")]
+    signer: Vec<String>,
     #[command(flatten)]
     sessions: Sessions,
 }
@@ -234,9 +249,16 @@ fn act(cli: Cli) -> Result<u8> {
     match cli.what {
         Some(What::Run(args)) => work(&around, *args, cli.fleet, queue),
         Some(What::Add { task }) => add(&around, &task.join(" "), cli.fleet, &queue),
-        Some(What::Worker { slots, pool }) => help_out(&around, usize::from(slots), pool, cli.fleet.as_deref(), &queue),
+        Some(What::Worker { slots, pool, signer, land }) => {
+            if slots == 0 && !land {
+                return Err(Problem::new("a worker without slots does nothing: give --slots 1 or more, or --land"));
+            }
+            let signers = Signers::of(&settings::word(cli.fleet.as_deref().unwrap_or_default()), signer)?;
+            let crew = Crew { workers: usize::from(slots), pools: pool, lands: land, ends: false };
+            help_out(&around, &crew, (cli.fleet.as_deref(), signers), &queue)
+        }
         what => {
-            let (place, settings, store) = open(&around, cli.fleet.as_deref(), &queue)?;
+            let (place, settings, store) = open(&around, cli.fleet.as_deref(), &queue, &Signers::default())?;
             let mut board = Board::default();
             board.refresh(&*store)?;
             command(what, &place, &settings, &store, &mut board)
@@ -245,13 +267,13 @@ fn act(cli: Cli) -> Result<u8> {
 }
 
 /// The fleet that is meant.
-fn open(around: &std::path::Path, name: Option<&str>, queue: &Queue) -> Result<(Place, Settings, Arc<dyn Store>)> {
+fn open(around: &std::path::Path, name: Option<&str>, queue: &Queue, signers: &Signers) -> Result<(Place, Settings, Arc<dyn Store>)> {
     let none = || Problem::new("there is no fleet in this repository: `ralph fleet run LIST` begins one");
     if *queue != Queue::Dir {
         let name = name.ok_or_else(|| Problem::new("with --queue say which fleet is meant: --fleet NAME"))?;
         let place = queue.place(around, name)?;
         let store = queue.open(&place, name)?;
-        let settings = Settings::read(&*store)?
+        let settings = Settings::read(&*store, signers)?
             .ok_or_else(|| Problem::new(format!("there is no fleet {name} on that server: `ralph fleet run LIST --queue …` begins one")))?;
         return Ok((place, settings, store));
     }
@@ -262,21 +284,21 @@ fn open(around: &std::path::Path, name: Option<&str>, queue: &Queue) -> Result<(
     };
     let place = place.ok_or_else(none)?;
     let store: Arc<dyn Store> = Arc::new(place.open()?);
-    let settings = Settings::read(&*store)?.ok_or_else(none)?;
+    let settings = Settings::read(&*store, signers)?.ok_or_else(none)?;
     Ok((place, settings, store))
 }
 
 /// A worker for a fleet that was begun elsewhere.
-fn help_out(around: &std::path::Path, workers: usize, pools: Vec<String>, name: Option<&str>, queue: &Queue) -> Result<u8> {
-    let (place, mut settings, store) = open(around, name, queue)?;
+fn help_out(around: &std::path::Path, crew: &Crew, (name, signers): (Option<&str>, Signers), queue: &Queue) -> Result<u8> {
+    let (place, mut settings, store) = open(around, name, queue, &signers)?;
     if !settings.repository.is_dir() {
         // Another machine's folder: what is copied comes from where this worker was started.
         settings.repository = run::repository(around).unwrap_or_else(|_| around.to_owned());
     }
-    let fleet = Fleet::open(place, settings, store)?;
+    let fleet = Fleet::open(place, settings, store, signers)?;
     let mut shown = Shown::new(false);
-    anstream::println!("{workers} at work on {}; Ctrl-C or SIGTERM ends it after the iteration", fleet.settings.id);
-    run::work(&fleet, &Crew { workers, pools, lands: false }, &mut |board| shown.look(&fleet, board))?;
+    anstream::println!("{} at work on {}; Ctrl-C or SIGTERM ends it after the iteration", crew.workers, fleet.settings.id);
+    run::work(&fleet, crew, &mut |board| shown.look(&fleet, board))?;
     Ok(0)
 }
 
@@ -304,6 +326,10 @@ fn command(what: Option<What>, place: &Place, settings: &Settings, store: &Arc<d
         Some(What::Resume { job: name }) => {
             wish(&**store, board, name.as_deref(), Wish::Run)?;
             "goes on".to_owned()
+        }
+        Some(What::Drain { worker }) => {
+            people::drain(&**store, worker.as_deref())?;
+            format!("{} after the iteration", worker.map_or_else(|| "all workers end".to_owned(), |name| format!("{name} ends")))
         }
         Some(What::Cancel { job: name }) => {
             wish(&**store, board, Some(&name), Wish::Cancel)?;
@@ -340,7 +366,8 @@ fn say(text: &str) -> u8 {
 }
 
 fn add(around: &std::path::Path, task: &str, fleet: Option<String>, queue: &Queue) -> Result<u8> {
-    let store = match open(around, fleet.as_deref(), queue) {
+    let pen = queue.pen(fleet.as_deref().unwrap_or_default())?;
+    let store = match open(around, fleet.as_deref(), queue, &Signers::default()) {
         Ok((_, _, store)) => store,
         Err(problem) if *queue != Queue::Dir => return Err(problem),
         // The first task of a repository: its fleet begins with it.
@@ -349,7 +376,7 @@ fn add(around: &std::path::Path, task: &str, fleet: Option<String>, queue: &Queu
             run::prepare(around, &request)?.fleet.store
         }
     };
-    let id = people::add(&*store, task)?;
+    let id = people::add(&*store, &pen, task)?;
     Ok(say(&format!("{id} is added; `ralph fleet run` works on it")))
 }
 
@@ -367,25 +394,36 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
         squash: args.squash,
         queue,
         remote: args.remote,
+        signers: args.signer,
     };
+    if args.workers == 0 && request.queue == Queue::Dir {
+        return Err(Problem::new("--workers 0 only adds tasks for other machines, and there is no --queue that they could take them from"));
+    }
     let Ready { fleet, added, told } = run::prepare(around, &request)?;
     for line in told {
         anstream::eprintln!("note: {line}");
     }
     let money = if request.usd > 0.0 { format!("at most ${:.2}", request.usd) } else { "no limit on money".to_owned() };
     anstream::println!("{added} new jobs, {} workers, {money}; proven work lands on {}", args.workers, fleet.settings.target);
+    if args.workers == 0 {
+        return Ok(say("`ralph fleet worker` works on them, and one of the workers lands with --land"));
+    }
     let mut shown = Shown::new(std::io::stdout().is_terminal());
-    let crew = Crew { workers: usize::from(args.workers), pools: args.pool, lands: true };
+    let crew = Crew { workers: usize::from(args.workers), pools: args.pool, lands: true, ends: true };
     let end = run::work(&fleet, &crew, &mut |board| shown.look(&fleet, board))?;
-    let mut board = Board::default();
+    let mut board = fleet.board();
     board.refresh(&*fleet.store)?;
     shown.look(&fleet, &board);
     shown.clear();
     say(&report::text(&board, &fleet.store, &fleet.place, &fleet.settings)?);
+    if matches!(end, End::Interrupted | End::Drained) {
+        say("\nThe same `ralph fleet run` goes on where it was.");
+    }
     Ok(match end {
         End::Landed => 0,
         End::NeedsPerson => 12,
         End::Broke => 10,
+        End::Drained => 0,
         End::Interrupted => 130,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -10,22 +10,26 @@ use std::{
 };
 
 use ralph_core::text::time::Millis;
-use ralph_engine::sys::{clock, random, signals};
+use ralph_engine::sys::{clock, random, secrets, signals::Told};
 use serde_json::json;
 
 use crate::{
     board::{Board, Card},
     change::{self, Changed},
     hub::Hub,
-    machine::{Claim, Outcome},
+    machine::{Claim, MOST_RETURNS, Outcome},
     problem::Result,
-    records::{self, Found, Job, LEDGER, Ledger, State, VERSION, WANT, WANT_ALL, Want, key},
-    settings::{Place, Settings},
+    records::{self, Found, Job, LEDGER, Ledger, State, VERSION, WANT, WANT_ALL, Want, Wish, key},
+    settings::{Land, Place, Settings},
+    signing::Signers,
     store::{Revision, Store},
 };
 
 /// The log of everything that happened, one JSON object a line.
 pub const LOG: &str = "events";
+
+/// How long other jobs wait for one that came back for the last time, in milliseconds.
+const LAST_TRY: Millis = 30 * 60_000;
 
 /// How long a store that cannot be asked is left alone.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -40,6 +44,12 @@ pub struct Fleet {
     pub drains: AtomicBool,
     /// Less money is left than a session needs.
     pub is_broke: AtomicBool,
+    /// It is known what became of pull requests that were open before.
+    pub has_asked: AtomicBool,
+    /// Whose tasks are run.
+    pub signers: Signers,
+    /// The signals of this process, once it works.
+    pub told: OnceLock<Told>,
 }
 
 /// A job in the hands of one worker.
@@ -52,14 +62,52 @@ pub struct Held {
 }
 
 impl Fleet {
-    pub fn open(place: Place, settings: Settings, store: Arc<dyn Store>) -> Result<Self> {
+    pub fn open(place: Place, settings: Settings, store: Arc<dyn Store>, signers: Signers) -> Result<Self> {
         let hub = Hub::open(&place, &settings)?;
-        Ok(Fleet { place, settings, store, hub, drains: AtomicBool::new(false), is_broke: AtomicBool::new(false) })
+        let has_asked = AtomicBool::new(settings.land != Land::Pr);
+        Ok(Fleet {
+            place,
+            settings,
+            store,
+            hub,
+            drains: AtomicBool::new(false),
+            is_broke: AtomicBool::new(false),
+            has_asked,
+            signers,
+            told: OnceLock::new(),
+        })
+    }
+
+    /// A view of its jobs, of which nothing is known yet.
+    pub fn board(&self) -> Board {
+        Board::of_signers(self.signers.clone())
     }
 
     /// Whether no more work is begun.
     pub fn drains(&self) -> bool {
-        self.drains.load(Ordering::Relaxed) || signals::asked_to_end()
+        self.drains.load(Ordering::Relaxed) || self.asked() > 0
+    }
+
+    /// Whether the agents are ended in the middle of their iterations: this process was asked to end for a second time.
+    pub fn ends_now(&self) -> bool {
+        self.asked() > 1
+    }
+
+    fn asked(&self) -> usize {
+        self.told.get().map_or(0, Told::requests)
+    }
+
+    /// Whether another job that came back for the last time is on its way: what lands before it may be its next conflict. It is not waited for for ever.
+    pub fn is_last_try_under_way(&self, board: &Board, but: &str, now: Millis) -> bool {
+        let lands_by_itself = self.settings.land == Land::Branch && !self.settings.review;
+        board.open().filter(|(id, card)| *id != but && card.job.returns >= MOST_RETURNS).any(|(_, card)| {
+            let is_under_way = match card.job.state {
+                State::Runs | State::Lands => true,
+                State::Proven => lands_by_itself && card.want.wish == Wish::Run,
+                _ => false,
+            };
+            is_under_way && now - card.job.changed_at < LAST_TRY
+        })
     }
 
     /// Takes a job. `None`: another one was faster, or it has been taken too often.
@@ -85,7 +133,7 @@ impl Fleet {
         // One nonce for all tries: a write whose answer was lost is known again.
         let nonce = random::uuid();
         let write = || Ok(change::job(&*self.store, &held.id, job.clone(), held.revision, nonce.clone())?);
-        match Self::patiently(write)? {
+        match self.patiently(write)? {
             Changed::Done(job, revision) => {
                 (held.job, held.revision) = (job, revision);
                 Ok(true)
@@ -100,12 +148,17 @@ impl Fleet {
             Outcome::Proven => "proven",
             Outcome::Parked { .. } => "parked",
             Outcome::GivenBack { .. } => "given-back",
+            Outcome::Failed { .. } => "failed",
             Outcome::NeedsPerson { .. } => "needs-person",
             Outcome::Cancelled => "cancelled",
             Outcome::Landed { .. } => "landed",
+            Outcome::Opened { .. } => "pull-request",
             Outcome::SentBack { .. } => "sent-back",
         };
-        let job = held.job.ended(outcome, clock::now());
+        let mut job = held.job.ended(outcome, clock::now());
+        // What gates and agents said is in it.
+        job.why = secrets::mask(&job.why);
+        job.back = job.back.as_deref().map(secrets::mask);
         let why = job.why.clone();
         let written = self.write(held, &job)?;
         self.note(&held.id, &held.job, if written { word } else { "lost" }, &why);
@@ -113,10 +166,10 @@ impl Fleet {
     }
 
     /// Asks the store again while it cannot be asked: a session may be over, and what it brought must not be lost.
-    fn patiently<T>(mut ask: impl FnMut() -> Result<T>) -> Result<T> {
+    fn patiently<T>(&self, mut ask: impl FnMut() -> Result<T>) -> Result<T> {
         loop {
             match ask() {
-                Err(problem) if problem.is_passing() && !signals::wants_the_end_now() => thread::sleep(PATIENCE),
+                Err(problem) if problem.is_passing() && !self.ends_now() => thread::sleep(PATIENCE),
                 answer => return answer,
             }
         }
@@ -148,7 +201,7 @@ impl Fleet {
     pub fn reserve(&self, held: &Held, wanted: u64, least: u64) -> Result<Option<u64>> {
         let mut granted = None;
         let token = held.claim.token;
-        Self::patiently(|| {
+        self.patiently(|| {
             change::shared::<Ledger>(&*self.store, LEDGER, |ledger| {
                 let (after, micros) = Ledger { version: VERSION, ..ledger }.reserve(&held.id, token, wanted, least)?;
                 granted = Some(micros);
@@ -162,7 +215,7 @@ impl Fleet {
     /// Books what a session cost.
     pub fn settle(&self, held: &Held, cost: u64) -> Result<()> {
         let token = held.claim.token;
-        Self::patiently(|| {
+        self.patiently(|| {
             change::shared::<Ledger>(&*self.store, LEDGER, |ledger| {
                 Some(Ledger { version: VERSION, ..ledger }.settle(&held.id, token, cost))
             })?;
@@ -178,7 +231,7 @@ impl Fleet {
     /// What a person wants of a job; `None`: of all.
     pub fn want(&self, id: Option<&str>) -> Result<Want> {
         let key = id.map_or_else(|| WANT_ALL.to_owned(), |id| key(WANT, id));
-        let entry = Self::patiently(|| Ok(self.store.get(&key)?))?;
+        let entry = self.patiently(|| Ok(self.store.get(&key)?))?;
         Ok(match entry.map(|entry| records::read(&entry.value)) {
             Some(Found::Known(want)) => want,
             _ => Want::default(),
@@ -189,7 +242,7 @@ impl Fleet {
     pub fn note(&self, id: &str, job: &Job, event: &str, text: &str) {
         let line = json!({
             "at": clock::now(), "job": id, "event": event, "token": job.token, "worker": job.worker,
-            "iterations": job.iterations, "usd_micros": job.usd_micros, "text": text,
+            "iterations": job.iterations, "usd_micros": job.usd_micros, "text": secrets::mask(text),
         });
         let _ = self.store.append(LOG, &line.to_string());
     }

@@ -1,11 +1,19 @@
 //! What a job must prove: the project's `ralph.toml`, as the person trusted it, and commands. An agent's branch has no word in it.
 
-use ralph_core::config;
-use ralph_engine::{gates::declared, store::project::Project};
+use ralph_core::{
+    config,
+    gate::{Gate, Run},
+};
+use ralph_engine::{
+    gates::declared,
+    ops::command_sources::Named,
+    store::{project::Project, trust},
+};
 use toml::{Table, Value};
 
 use crate::{
     problem::{Problem, Result},
+    records::Spec,
     settings::Slots,
 };
 
@@ -20,15 +28,22 @@ pub struct OfProject {
 }
 
 pub fn of_project(project: &Project) -> Result<OfProject> {
-    let (Some(read), Some(for_runs)) = (declared::config(project), declared::config_of_runs(project)) else {
+    let Some(read) = declared::config_of_runs(project) else {
         return Ok(OfProject { gates: String::new(), left_out: Vec::new(), slots: Slots::default() });
     };
     let (settings, trust) = read.map_err(|finding| Problem::new(format!("{}: {}", config::FILE, finding.detail)))?;
-    let acts = settings.fleet.setup.is_some() || !settings.fleet.copy.is_empty();
-    if !trust.is_trusted() || (acts && for_runs.is_ok_and(|(_, trust)| !trust.is_trusted())) {
+    // What it says is passed on as settings that need no trust any more. Variables and a permission mode decide what is run as much as a command does.
+    let (run, fleet) = (&settings.run, &settings.fleet);
+    let of_sessions = run.permission_mode.is_some() || !run.prices.is_empty();
+    let of_slots = fleet.setup.is_some() || !fleet.copy.is_empty() || !fleet.env.is_empty();
+    if (settings.gates.iter().any(Gate::acts) || of_sessions || of_slots) && !trust.is_trusted() {
         return Err(Problem::new(format!("{} is not trusted: look at it, then `ralph trust`", config::FILE)));
     }
     let text = std::fs::read_to_string(project.root().join(config::FILE)).map_err(Problem::when(config::FILE))?;
+    // What was looked at is what is passed on.
+    if config::parse(text.as_bytes()).ok().as_ref() != Some(&settings) {
+        return Err(Problem::new(format!("{} was changed just now: try again", config::FILE)));
+    }
     let mut table: Table = text.parse().map_err(Problem::when(config::FILE))?;
     let mut left_out = Vec::new();
     if let Some(Value::Array(gates)) = table.get_mut("gate") {
@@ -42,8 +57,26 @@ pub fn of_project(project: &Project) -> Result<OfProject> {
         table.remove(not_needed);
     }
     let fleet = settings.fleet;
-    let slots = Slots { setup: fleet.setup, copy: fleet.copy, keep: fleet.keep, env: fleet.env.into_iter().collect(), union: fleet.union };
+    let slots = Slots {
+        setup: fleet.setup,
+        copy: fleet.copy,
+        keep: fleet.keep,
+        env: fleet.env.into_iter().collect(),
+        union: fleet.union,
+        gates_at_once: fleet.gates_at_once,
+    };
     Ok(OfProject { gates: table.to_string(), left_out, slots })
+}
+
+/// Refuses a list whose items have commands of their own that no person has seen, which become gates, or name an agent that the person did not (`named`).
+pub fn refuse_untrusted(project: &Project, list: &str, items: &[Spec], named: &[String]) -> Result<()> {
+    let commands = items.iter().flat_map(|item| &item.verify).cloned().map(Run::Shell);
+    let is_named = |agent: &&String| named.contains(agent);
+    let agents = items.iter().filter_map(|item| item.agent.as_ref()).filter(|agent| !is_named(agent)).map(|agent| Named::of_agent(agent));
+    if trust::of_commands(project, list, &commands.chain(agents).collect::<Vec<_>>()).is_trusted() {
+        return Ok(());
+    }
+    Err(Problem::new(format!("the commands and agents of {list} are not trusted: `ralph trust {list}` shows them and asks")))
 }
 
 /// The same with more commands that must pass.

@@ -53,8 +53,22 @@ const ALWAYS: [&str; 10] = [
 ];
 
 /// What stands in a slot's git folder, and is not git's own: an agent may have written it, and git would obey.
-const FOREIGN: [&str; 7] =
-    ["hooks", "info/attributes", "info/grafts", "config.worktree", "commondir", "objects/info/alternates", "objects/info/http-alternates"];
+const FOREIGN: [&str; 8] = [
+    "hooks",
+    "info/attributes",
+    "info/grafts",
+    "config.worktree",
+    "commondir",
+    "shallow",
+    "objects/info/alternates",
+    "objects/info/http-alternates",
+];
+
+/// How git is started at the other end, in the person's own repository: its hooks are not run, and a branch that is checked out there is not moved.
+pub(crate) const AT_THE_PERSONS: [&str; 2] = [
+    "--upload-pack=git -c core.fsmonitor=false upload-pack",
+    "--receive-pack=git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c receive.denyCurrentBranch=refuse -c receive.autogc=false receive-pack",
+];
 
 /// A loop's own files, as patterns: they belong into nobody's commit.
 pub(crate) const OF_A_LOOP: [&str; 2] = [".ralph/", ".claude/ralph-loop*.local.md"];
@@ -92,7 +106,13 @@ impl Identity {
 
 impl Git {
     pub(crate) fn at(folder: &Path) -> Self {
-        let vars = [("GIT_TERMINAL_PROMPT", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_LFS_SKIP_SMUDGE", "1"), ("LC_ALL", "C")];
+        let vars = [
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
+            ("GIT_LFS_SKIP_SMUDGE", "1"),
+            ("LC_ALL", "C"),
+        ];
         Git { folder: folder.to_owned(), vars: vars.map(|(name, value)| (name.into(), value.into())).to_vec() }
     }
 
@@ -159,16 +179,16 @@ impl Git {
         Ok((ran.code == Some(0)).then_some(ran.stdout))
     }
 
-    /// A tree with one file replaced.
-    pub(crate) fn with_file(&self, tree: &str, path: &str, bytes: &[u8]) -> Result<String> {
+    /// A tree with one file replaced. It is the file that it is in `like`, whatever the tree has at its path: a link, a folder.
+    pub(crate) fn with_file(&self, tree: &str, like: &str, path: &str, bytes: &[u8]) -> Result<String> {
         let blob = self.ran(&["hash-object", "-w", "--stdin"], bytes)?.text();
-        let mode = self.word(&["ls-tree", "--format=%(objectmode)", tree, "--", path])?;
-        let mode = if mode.is_empty() { "100644".to_owned() } else { mode };
+        let mode = self.word(&["ls-tree", "--format=%(objectmode)", like, "--", path])?;
+        let mode = if mode == "100755" { mode } else { "100644".to_owned() };
         let index = self.folder.join(format!("index-{}-{:?}", std::process::id(), std::thread::current().id()));
         let git = self.clone().with_index(&index);
         let made = (|| {
             git.run(&["read-tree", tree])?;
-            git.run(&["update-index", "--add", "--cacheinfo", &format!("{mode},{blob},{path}")])?;
+            git.run(&["update-index", "--add", "--replace", "--cacheinfo", &format!("{mode},{blob},{path}")])?;
             git.word(&["write-tree"])
         })();
         let _ = fs::remove_file(&index);
@@ -186,8 +206,9 @@ pub(crate) fn init(folder: &Path, bare: bool) -> Result<Git> {
     Ok(git)
 }
 
-/// Makes a slot's git folder obey us again: its settings are ours, and what would run is gone. `false`: it is no git folder any more.
-pub(crate) fn seal(folder: &Path, identity: &Identity) -> Result<bool> {
+/// Makes a slot's git folder obey us again: its settings are ours, and what would run is gone. `kept_out`: files that belong into no commit. `false`: it is no git
+/// folder any more.
+pub(crate) fn seal(folder: &Path, identity: &Identity, kept_out: &[String]) -> Result<bool> {
     let own = folder.join(".git");
     if !fs::symlink_metadata(&own).is_ok_and(|meta| meta.is_dir()) {
         return Ok(false);
@@ -206,7 +227,10 @@ pub(crate) fn seal(folder: &Path, identity: &Identity) -> Result<bool> {
     );
     settings::write(&own.join("config"), config.as_bytes())?;
     settings::make(&own.join("info"))?;
-    let excluded: String = OF_A_LOOP.map(|path| ["/", path, "\n"].concat()).concat();
+    let of_a_loop = OF_A_LOOP.map(str::to_owned);
+    let kept_out =
+        kept_out.iter().map(|path| path.chars().flat_map(|c| if "*?[\\ ".contains(c) { vec!['\\', c] } else { vec![c] }).collect());
+    let excluded: String = of_a_loop.into_iter().chain(kept_out).map(|path: String| ["/", &path, "\n"].concat()).collect();
     settings::write(&own.join("info/exclude"), excluded.as_bytes())?;
     Ok(true)
 }

@@ -7,15 +7,28 @@
 //!
 //! With several machines the last three travel through the remote that the person named.
 
-use std::path::Path;
+use std::{path::Path, thread, time::Duration};
 
 use ralph_engine::sys::files;
 
 use crate::{
     git::{self, Git},
     problem::{Problem, Result},
-    settings::{Place, Settings},
+    settings::{Land, Place, Settings},
 };
+
+/// The longest pause between two questions to the remote.
+const LONGEST_PAUSE: Duration = Duration::from_secs(32);
+
+/// What became of a push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    Done,
+    /// Someone else pushed first.
+    Raced,
+    /// The branch takes only signed commits.
+    WantsSignature,
+}
 
 #[derive(Debug, Clone)]
 pub(crate) struct Hub {
@@ -43,7 +56,9 @@ impl Hub {
                 .ok_or_else(|| Problem::new("the repository's path is no text that git could be told"))
         };
         let repository = settings.remote.clone().map_or_else(local, Ok)?;
-        Ok(Hub { git, repository, is_shared: settings.remote.is_some(), base: settings.base.clone(), target: settings.target.clone() })
+        // A pull request goes to the person's branch, and nothing of ours is pushed there.
+        let target = if settings.land == Land::Pr { &settings.base } else { &settings.target };
+        Ok(Hub { git, repository, is_shared: settings.remote.is_some(), base: settings.base.clone(), target: target.clone() })
     }
 
     /// Fetches the person's branches.
@@ -52,9 +67,30 @@ impl Hub {
         let path = self.git.folder.join("ralph-fetch.lock");
         let lock = files::options().create(true).append(true).open(&path).map_err(Problem::when(path.display()))?;
         lock.lock().map_err(Problem::when(path.display()))?;
-        let told = |problem: Problem| Problem::new(format!("the repository cannot be read: {problem}"));
-        self.git.run(&["fetch", "--quiet", "--prune", "--no-tags", &self.repository, "+refs/heads/*:refs/person/heads/*"]).map_err(told)?;
+        let told = |problem: Problem| Problem::passing(format!("the repository cannot be read: {problem}"));
+        let mut args = vec!["fetch", "--quiet", "--prune", "--no-tags"];
+        args.extend(self.at_the_persons(0));
+        args.extend([&*self.repository, "+refs/heads/*:refs/person/heads/*"]);
+        self.git.run(&args).map_err(told)?;
         Ok(())
+    }
+
+    /// How git is started in the person's own repository. What a server does with a push is the server's.
+    fn at_the_persons(&self, which: usize) -> Option<&'static str> {
+        git::AT_THE_PERSONS.get(which).copied().filter(|_| !self.is_shared)
+    }
+
+    /// Asks the remote of all machines, some times if need be: what an iteration brought must not be lost because a line was down for a moment.
+    fn patiently(&self, args: &[&str]) -> Result<()> {
+        let mut pause = Duration::from_secs(1);
+        loop {
+            match self.git.run(args) {
+                Ok(_) => return Ok(()),
+                Err(_) if pause < LONGEST_PAUSE => thread::sleep(pause),
+                Err(problem) => return Err(Problem::passing(format!("the remote does not answer: {problem}"))),
+            }
+            pause *= 2;
+        }
     }
 
     /// The tip of the person's branch.
@@ -109,15 +145,14 @@ impl Hub {
         ])?;
         let mut args = vec!["push", "--quiet", "--no-verify", &self.repository];
         args.extend(refs.lines());
-        self.git.run(&args)?;
-        Ok(())
+        self.patiently(&args)
     }
 
     /// Fetches what other machines kept of a job.
     pub(crate) fn fetch_job(&self, job: &str) -> Result<()> {
         if self.is_shared {
             let all = ["", "-snapshots", "-loops"].map(|kind| format!("+refs/ralph-fleet{kind}/{job}/*:refs/ralph-fleet{kind}/{job}/*"));
-            self.git.run(&["fetch", "--quiet", "--no-tags", &self.repository, &all[0], &all[1], &all[2]])?;
+            self.patiently(&["fetch", "--quiet", "--no-tags", &self.repository, &all[0], &all[1], &all[2]])?;
         }
         Ok(())
     }
@@ -130,11 +165,22 @@ impl Hub {
         self.git.word(&["rev-parse", &to])
     }
 
-    /// Pushes a commit to a branch of the person's, without force. `false`: someone else pushed first.
-    pub(crate) fn push(&self, commit: &str, branch: &str) -> Result<bool> {
-        let ran = self.git.ran(&["push", "--porcelain", "--no-verify", &self.repository, &format!("{commit}:refs/heads/{branch}")], b"")?;
+    /// Pushes a commit to a new branch elsewhere.
+    pub(crate) fn push_to(&self, url: &str, commit: &str, branch: &str) -> Result<()> {
+        self.git.run(&["push", "--quiet", "--no-verify", url, &format!("{commit}:refs/heads/{branch}")])?;
+        Ok(())
+    }
+
+    /// Pushes a commit to a branch of the person's, without force.
+    pub(crate) fn push(&self, commit: &str, branch: &str) -> Result<Pushed> {
+        self.refuse_checked_out(branch)?;
+        let to = format!("{commit}:refs/heads/{branch}");
+        let mut args = vec!["push", "--porcelain", "--no-verify"];
+        args.extend(self.at_the_persons(1));
+        args.extend([&*self.repository, &to]);
+        let ran = self.git.ran(&args, b"")?;
         if ran.code == Some(0) {
-            return Ok(true);
+            return Ok(Pushed::Done);
         }
         let said = format!("{} {}", ran.text(), ran.stderr);
         if said.contains("non-fast-forward")
@@ -142,11 +188,28 @@ impl Hub {
             || said.contains("failed to update ref")
             || said.contains("cannot lock ref")
         {
-            return Ok(false);
+            return Ok(Pushed::Raced);
+        }
+        if said.contains("signature") || said.contains("signed") {
+            return Ok(Pushed::WantsSignature);
         }
         if said.contains("checked out") {
-            return Err(Problem::new(format!("you have {branch} checked out: switch to another branch, and landing goes on")));
+            return Err(checked_out(branch));
         }
         Err(Problem::new(format!("{branch} cannot be pushed: {}", git::last_words(&ran))))
     }
+
+    /// Refuses a branch that the person has checked out, whatever their settings allow: their next commit would undo what lands there.
+    fn refuse_checked_out(&self, branch: &str) -> Result<()> {
+        if self.is_shared {
+            return Ok(());
+        }
+        let person = Git::at(Path::new(&self.repository));
+        let tree = person.word(&["for-each-ref", "--format=%(worktreepath)", &format!("refs/heads/{branch}")])?;
+        if tree.is_empty() { Ok(()) } else { Err(checked_out(branch)) }
+    }
+}
+
+fn checked_out(branch: &str) -> Problem {
+    Problem::new(format!("you have {branch} checked out: switch to another branch, and landing goes on"))
 }

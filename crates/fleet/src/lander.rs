@@ -1,21 +1,29 @@
 //! The lander: brings what was proven onto the fleet's branch, one job at a time, and runs the gates again on exactly what lands. It works in the fleet's own
 //! repository and in a slot of its own; the person's files, index and checked-out branch are never touched, and nothing is forced.
 
-use std::{fs, thread, time::Duration};
+use std::{
+    fs,
+    sync::atomic::Ordering,
+    thread,
+    time::{Duration, Instant},
+};
 
 use ralph_core::gate::list::List;
-use ralph_engine::sys::{command::Task, files};
+use ralph_engine::sys::{clock, command::Task, files};
 
 use crate::{
     board::{Board, Card},
     child,
     fleet::{Fleet, Held},
     gates,
-    machine::Outcome,
+    hub::Pushed,
+    machine::{MOST_RETURNS, Outcome},
     merge::{self, Merged},
     problem::{Problem, Result},
-    records::{Spec, State},
-    settings::{self, Land},
+    pull_requests,
+    records::{Spec, State, Wish},
+    seat::{self, Seat},
+    settings::{self, Land, Place},
     slot::Slot,
 };
 
@@ -30,6 +38,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How long all gates together may take.
 const GATES: Duration = Duration::from_hours(4);
 
+/// How often it is asked what became of pull requests.
+const ASK_EVERY: Duration = Duration::from_mins(1);
+
 /// The line in a commit's message that says which job it is.
 const TRAILER: &str = "Ralph-Job";
 
@@ -42,20 +53,45 @@ enum Verdict {
     Fails(String),
 }
 
-pub struct Lander<'f> {
-    pub fleet: &'f Fleet,
-    pub name: String,
-    pub slot: Slot,
-    pub board: Board,
+/// Lands until the fleet is over. One process of a machine lands for a fleet at a time; the next one takes over when it ends.
+pub fn work(fleet: &Fleet, name: String, is_over: &dyn Fn() -> bool) {
+    let mut told = false;
+    while !is_over() && !fleet.drains() {
+        let taken = seat::lock(fleet.place.root().join("lander.lock")).and_then(|lock| Ok(lock.zip(Some(Seat::of_lander()?))));
+        match taken {
+            Ok(Some((_lock, seat))) => {
+                let slot = Slot::take(&fleet.place, &fleet.settings, seat, "lander");
+                return Lander { fleet, name, slot, board: fleet.board(), trouble: fleet.place.told(Place::LANDING), asked: None }
+                    .work(is_over);
+            }
+            Ok(None) if !told => anstream::eprintln!("note: another process lands for this fleet already: this one only works"),
+            Ok(None) => {}
+            Err(problem) if !told => anstream::eprintln!("error: nothing lands: {problem}"),
+            Err(_) => {}
+        }
+        told = true;
+        fleet.has_asked.store(true, Ordering::Relaxed);
+        thread::sleep(PATIENCE);
+    }
+}
+
+struct Lander<'f> {
+    fleet: &'f Fleet,
+    name: String,
+    slot: Slot,
+    board: Board,
     /// Why nothing lands now.
-    pub trouble: Option<String>,
+    trouble: Option<String>,
+    /// When GitHub was asked about open pull requests.
+    asked: Option<Instant>,
 }
 
 impl Lander<'_> {
-    /// Lands until the fleet is over.
-    pub fn work(&mut self, is_over: &dyn Fn() -> bool) {
+    fn work(&mut self, is_over: &dyn Fn() -> bool) {
         while !is_over() && !self.fleet.drains() {
-            match self.step() {
+            let stepped = self.step();
+            self.fleet.has_asked.store(true, Ordering::Relaxed);
+            match stepped {
                 Ok(true) => self.tell(None),
                 Ok(false) => thread::sleep(REST),
                 Err(problem) => {
@@ -68,11 +104,8 @@ impl Lander<'_> {
 
     /// Leaves word of what keeps landing from going on, for the screen.
     fn tell(&mut self, trouble: Option<String>) {
-        let path = self.fleet.place.root().join("landing");
-        match &trouble {
-            _ if self.trouble == trouble => {}
-            Some(why) => drop(settings::write(&path, why.as_bytes())),
-            None => drop(fs::remove_file(&path)),
+        if self.trouble != trouble {
+            self.fleet.place.tell(Place::LANDING, trouble.clone());
         }
         self.trouble = trouble;
     }
@@ -83,10 +116,16 @@ impl Lander<'_> {
         if self.fleet.settings.land == Land::None {
             return Ok(false);
         }
+        if self.fleet.settings.land == Land::Pr && self.ask_about_pull_requests()? {
+            return Ok(true);
+        }
         let next = self.board.to_land(&*self.fleet.store, self.fleet.settings.review);
         let Some((id, card)) = next.map(|(id, card)| (id.to_owned(), card.clone())) else { return Ok(false) };
+        if card.job.returns < MOST_RETURNS && self.fleet.is_last_try_under_way(&self.board, &id, clock::now()) {
+            return Ok(false);
+        }
         let Some(mut held) = self.fleet.claim(&self.name, &id, &card)? else { return Ok(true) };
-        match self.land(&held, &card) {
+        match self.land(&mut held, &card) {
             Ok(outcome) => {
                 let landed = matches!(outcome, Outcome::Landed { .. });
                 self.fleet.end(&mut held, outcome)?;
@@ -103,7 +142,7 @@ impl Lander<'_> {
         }
     }
 
-    fn land(&self, held: &Held, card: &Card) -> Result<Outcome> {
+    fn land(&self, held: &mut Held, card: &Card) -> Result<Outcome> {
         let Some(work) = held.job.commit.clone() else { return Ok(Outcome::SentBack { why: "there is no commit".to_owned() }) };
         for _ in 0..MOST_RACES {
             self.fleet.hub.fetch_person()?;
@@ -120,6 +159,9 @@ impl Lander<'_> {
                 Merged::ForAPerson(why) => return Ok(Outcome::NeedsPerson { why }),
             };
             let tree = self.with_mark(&target, &tree, &card.spec)?;
+            if let Some(why) = self.not_updated(&tree, &updates)? {
+                return Ok(Outcome::SentBack { why });
+            }
             let tree = if updates.is_empty() { tree } else { self.with_updated_locks(&target, &tree, &updates)? };
             let commit = self.commit(&target, &work, &tree, held, &card.spec)?;
             match self.try_out(&commit, &card.spec)? {
@@ -128,7 +170,7 @@ impl Lander<'_> {
                 Verdict::Fails(why) => {
                     // A red target is nobody's fault.
                     if let Verdict::Fails(red) = self.try_out(&target, &card.spec_of_fleet())? {
-                        return Err(Problem::new(format!("{} fails without this job: {red}", self.fleet.settings.target)));
+                        return Err(Problem::new(format!("{} fails without this job: {red}", self.fleet.hub.target)));
                     }
                     return Ok(Outcome::SentBack { why });
                 }
@@ -136,11 +178,39 @@ impl Lander<'_> {
             if !crate::change::is_mine(&*self.fleet.store, &held.id, &held.claim)? {
                 return Err(Problem::new("another lander has it"));
             }
-            if self.fleet.hub.push(&commit, &self.fleet.settings.target)? {
-                return Ok(Outcome::Landed { commit });
+            // Gates take their time, and a person may have decided otherwise meanwhile.
+            match self.fleet.want(Some(&held.id))?.wish {
+                Wish::Run => {}
+                Wish::Cancel => return Ok(Outcome::Cancelled),
+                Wish::Pause => return Ok(Outcome::GivenBack { why: "a person paused it".to_owned() }),
+            }
+            if self.fleet.settings.land == Land::Pr {
+                return pull_requests::open(self.fleet, held, &card.spec, &commit);
+            }
+            match self.fleet.hub.push(&commit, &self.fleet.settings.target)? {
+                Pushed::Done => return Ok(Outcome::Landed { commit }),
+                Pushed::Raced => {}
+                Pushed::WantsSignature => return Ok(Outcome::NeedsPerson { why: self.unsigned(&work) }),
             }
         }
         Err(Problem::new(format!("{} is pushed to all the time", self.fleet.settings.target)))
+    }
+
+    /// Looks, now and then, which pull requests were merged or closed. `true`: one was.
+    fn ask_about_pull_requests(&mut self) -> Result<bool> {
+        if self.asked.is_some_and(|asked| asked.elapsed() < ASK_EVERY) {
+            return Ok(false);
+        }
+        for (id, card) in self.board.open() {
+            let Some(opened) = pull_requests::of(&card.job).filter(|_| card.job.state == State::Proven) else { continue };
+            let Some(outcome) = pull_requests::look(self.fleet, &opened)? else { continue };
+            if let Some(mut held) = self.fleet.claim(&self.name, id, card)? {
+                self.fleet.end(&mut held, outcome)?;
+            }
+            return Ok(true);
+        }
+        self.asked = Some(Instant::now());
+        Ok(false)
     }
 
     /// The commit that landed this job already: its lander did not live to say so.
@@ -170,7 +240,10 @@ impl Lander<'_> {
         if hub.git.is_ancestor(&target, &base)? {
             return Ok(Some(base));
         }
-        let tree = match merge::merge(&hub.git, &target, &base, &self.fleet.settings)? {
+        // The person may commit what they like.
+        let mut settings = self.fleet.settings.clone();
+        settings.slots.copy.clear();
+        let tree = match merge::merge(&hub.git, &target, &base, &settings)? {
             Merged::Tree { tree, locks } if locks.is_empty() => tree,
             Merged::Tree { locks: files, .. } | Merged::Conflicts(files) => {
                 return Err(Problem::new(format!(
@@ -187,14 +260,27 @@ impl Lander<'_> {
         if let Verdict::Fails(why) = self.try_out(&commit, &Spec::default())? {
             return Err(Problem::new(format!("{} with what you committed on {} fails: {why}", hub.target, hub.base)));
         }
-        Ok(hub.push(&commit, &hub.target)?.then_some(commit))
+        match hub.push(&commit, &hub.target)? {
+            Pushed::Done => Ok(Some(commit)),
+            Pushed::Raced => Ok(None),
+            Pushed::WantsSignature => Err(Problem::new(self.unsigned(&base))),
+        }
+    }
+
+    fn unsigned(&self, work: &str) -> String {
+        let hub = &self.fleet.hub;
+        format!(
+            "{} takes only signed commits, and a fleet has no key to sign with: merge {work} from {} by hand",
+            hub.target,
+            hub.git.folder.display()
+        )
     }
 
     /// The list of the target with this item marked: no branch has a word in it.
     fn with_mark(&self, target: &str, tree: &str, spec: &Spec) -> Result<String> {
         let (git, Some(path)) = (&self.fleet.hub.git, &self.fleet.settings.list) else { return Ok(tree.to_owned()) };
         let Some(bytes) = git.file(target, path)? else { return Ok(tree.to_owned()) };
-        git.with_file(tree, path, &marked(&bytes, spec)?)
+        git.with_file(tree, target, path, &marked(&bytes, spec)?)
     }
 
     /// A list that git does not know is marked where it is, under its lock.
@@ -210,20 +296,33 @@ impl Lander<'_> {
         files::write_whole(&path, &marked(&bytes, spec)?).map_err(Problem::when(path.display()))
     }
 
+    /// Why a conflict in a lock file is for an agent after all: its tool would obey settings that a branch brought.
+    fn not_updated(&self, tree: &str, locks: &[String]) -> Result<Option<String>> {
+        for lock in locks {
+            let foreign = merge::foreign_settings(&self.fleet.hub.git, &self.fleet.hub.base_tip()?, tree, lock)?;
+            if let Some(foreign) = foreign {
+                return Ok(Some(format!(
+                    "it conflicts with what landed meanwhile, in {lock}; {foreign} has changed, so it is not made anew here"
+                )));
+            }
+        }
+        Ok(None)
+    }
+
     /// Lock files that conflict: the target's version, brought up to date by its own tool.
     fn with_updated_locks(&self, target: &str, tree: &str, locks: &[String]) -> Result<String> {
         let git = &self.fleet.hub.git;
         let mut tree = tree.to_owned();
         for lock in locks {
             let bytes = git.file(target, lock)?.unwrap_or_default();
-            tree = git.with_file(&tree, lock, &bytes)?;
+            tree = git.with_file(&tree, target, lock, &bytes)?;
         }
         let commit = git.word(&["commit-tree", &tree, "-p", target, "-m", "Lock files"])?;
         self.slot.check_out(&self.fleet.hub, &commit, "ralph/lander")?;
         for lock in locks {
             merge::update_lock(&self.slot.folder, lock, self.slot.vars())?;
             let bytes = fs::read(self.slot.folder.join(lock)).map_err(Problem::when(lock))?;
-            tree = git.with_file(&tree, lock, &bytes)?;
+            tree = git.with_file(&tree, target, lock, &bytes)?;
         }
         Ok(tree)
     }

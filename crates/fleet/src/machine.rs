@@ -47,12 +47,20 @@ pub enum Outcome {
     GivenBack {
         why: String,
     },
+    /// It ended without a word, as after a crash: the next claim tries again, and counts.
+    Failed {
+        why: String,
+    },
     NeedsPerson {
         why: String,
     },
     Cancelled,
     Landed {
         commit: String,
+    },
+    /// A pull request has it: it lands when that is merged.
+    Opened {
+        url: String,
     },
     /// It could not be landed; the agent has to see to it.
     SentBack {
@@ -61,11 +69,11 @@ pub enum Outcome {
 }
 
 /// The order in which jobs are taken, the smallest first.
-pub type Rank = (bool, i64, u64);
+pub type Rank = (bool, bool, i64, u64);
 
 pub fn rank(spec: &Spec, job: &Job) -> Rank {
     // What came back twice goes before all others: each landing before it may be its next conflict.
-    (job.returns < MOST_RETURNS, spec.priority.unwrap_or(i64::MAX), spec.number)
+    (job.returns < MOST_RETURNS, spec.optional, spec.priority.unwrap_or(i64::MAX), spec.number)
 }
 
 impl Job {
@@ -96,6 +104,13 @@ impl Job {
             State::Runs => want.release == Some(self.token) || is_gone(),
             _ => false,
         }
+    }
+
+    /// What it names that is no object of git's: who may write where a job stands may not have git do something else.
+    pub(crate) fn misnames(&self) -> Option<&'static str> {
+        let snapshot = self.rest.get("snapshot").map(|value| value.as_str().unwrap_or_default());
+        let named = [self.commit.as_deref(), self.bundle.as_deref(), snapshot];
+        named.into_iter().flatten().any(|name| !is_object(name)).then_some("names something else than a commit")
     }
 
     /// Whether a lander may take it.
@@ -153,9 +168,11 @@ impl Job {
                 job.claims = self.claims.saturating_sub(1);
                 job.why = why;
             }
+            Outcome::Failed { why } => (job.state, job.why) = (State::Waits, why),
             Outcome::NeedsPerson { why } => (job.state, job.why) = (State::NeedsPerson, why),
             Outcome::Cancelled => (job.state, job.why) = (State::Cancelled, String::new()),
             Outcome::Landed { commit } => (job.state, job.commit, job.why) = (State::Landed, Some(commit), String::new()),
+            Outcome::Opened { url } => (job.state, job.claims, job.why) = (State::Proven, 0, url),
             Outcome::SentBack { why } => {
                 job.returns += 1;
                 job.claims = 0;
@@ -189,6 +206,11 @@ impl Job {
         // A person's word is no failure of the agent's.
         Some(Job { state: State::Waits, why: back.clone(), back: Some(back), changed_at: now, ..self.clone() })
     }
+}
+
+/// Whether it is the name of an object, and nothing that git could take for an option, a range or a path.
+fn is_object(name: &str) -> bool {
+    matches!(name.len(), 40 | 64) && name.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// The key of a reservation.

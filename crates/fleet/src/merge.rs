@@ -10,17 +10,37 @@ use crate::{
     settings::Settings,
 };
 
-/// Lock files, and the command that brings them up to date.
-const LOCKS: [(&str, &[&str]); 9] = [
-    ("Cargo.lock", &["cargo", "update", "--workspace", "--offline"]),
-    ("package-lock.json", &["npm", "install", "--package-lock-only", "--ignore-scripts"]),
-    ("pnpm-lock.yaml", &["pnpm", "install", "--lockfile-only", "--ignore-scripts"]),
-    ("yarn.lock", &["yarn", "install", "--mode=update-lockfile"]),
-    ("uv.lock", &["uv", "lock"]),
-    ("poetry.lock", &["poetry", "lock"]),
-    ("go.sum", &["go", "mod", "tidy"]),
-    ("Gemfile.lock", &["bundle", "lock"]),
-    ("composer.lock", &["composer", "update", "--lock", "--no-scripts"]),
+/// A lock file, and the command that brings it up to date. Only tools are here that run nothing of the tree: a Gemfile is a program, pnpm and yarn load plugins from
+/// the tree, uv and poetry build it. Those lock files conflict, and an agent settles them with what its person allowed it.
+struct Lock {
+    file: &'static str,
+    command: &'static [&'static str],
+    /// Folders and files of settings that could name a program or a server. If they are not the person's own, the tool is not run.
+    settings: &'static [&'static str],
+    vars: &'static [(&'static str, &'static str)],
+}
+
+const LOCKS: [Lock; 4] = [
+    Lock {
+        file: "Cargo.lock",
+        command: &["cargo", "update", "--workspace", "--offline"],
+        settings: &[".cargo", "rust-toolchain", "rust-toolchain.toml"],
+        vars: &[],
+    },
+    Lock {
+        file: "package-lock.json",
+        command: &["npm", "install", "--package-lock-only", "--ignore-scripts"],
+        settings: &[".npmrc"],
+        vars: &[],
+    },
+    // A toolchain that go.mod asks for would be fetched and run.
+    Lock { file: "go.sum", command: &["go", "mod", "tidy"], settings: &[], vars: &[("GOTOOLCHAIN", "local")] },
+    Lock {
+        file: "composer.lock",
+        command: &["composer", "update", "--lock", "--no-scripts", "--no-plugins"],
+        settings: &["auth.json"],
+        vars: &[],
+    },
 ];
 
 /// How long a tool may take for its lock file.
@@ -38,7 +58,7 @@ pub(crate) enum Merged {
 }
 
 pub(crate) fn merge(git: &Git, ours: &str, theirs: &str, settings: &Settings) -> Result<Merged> {
-    if let Some(why) = not_for_us(git, ours, theirs)? {
+    if let Some(why) = not_for_us(git, ours, theirs, settings)? {
         return Ok(Merged::ForAPerson(why));
     }
     let ran = git.ran(&["merge-tree", "--write-tree", "-z", "--no-messages", ours, theirs], b"")?;
@@ -63,18 +83,17 @@ pub(crate) fn merge(git: &Git, ours: &str, theirs: &str, settings: &Settings) ->
 }
 
 /// Settles the conflicts that need nobody.
-fn settle(git: &Git, ours: &str, mut tree: String, stages: BTreeMap<String, [Option<String>; 3]>, settings: &Settings) -> Result<Merged> {
+fn settle(git: &Git, into: &str, mut tree: String, stages: BTreeMap<String, [Option<String>; 3]>, settings: &Settings) -> Result<Merged> {
     let (mut locks, mut conflicts) = (Vec::new(), Vec::new());
     for (path, blobs) in stages {
-        let name = path.rsplit('/').next().unwrap_or(&path);
         if settings.list.as_deref() == Some(&path) {
             // Marks belong to the lander: the target's list counts.
-            tree = git.with_file(&tree, &path, &git.file(ours, &path)?.unwrap_or_default())?;
-        } else if LOCKS.iter().any(|(lock, _)| *lock == name) {
+            tree = git.with_file(&tree, into, &path, &git.file(into, &path)?.unwrap_or_default())?;
+        } else if Lock::of(&path).is_some() {
             locks.push(path);
         } else if let (true, [base, Some(ours), Some(theirs)]) = (settings.slots.union.contains(&path), &blobs) {
             let both = union(git, base.as_deref(), ours, theirs)?;
-            tree = git.with_file(&tree, &path, &both)?;
+            tree = git.with_file(&tree, into, &path, &both)?;
         } else {
             conflicts.push(path);
         }
@@ -96,7 +115,7 @@ fn union(git: &Git, base: Option<&str>, ours: &str, theirs: &str) -> Result<Vec<
 }
 
 /// What a landing cannot take along: submodules that changed, and files that git keeps elsewhere.
-fn not_for_us(git: &Git, ours: &str, theirs: &str) -> Result<Option<String>> {
+fn not_for_us(git: &Git, ours: &str, theirs: &str, settings: &Settings) -> Result<Option<String>> {
     let base = git.ran(&["merge-base", ours, theirs], b"")?.text();
     if base.is_empty() {
         return Ok(Some("it has no commit in common with the branch that it should land on".to_owned()));
@@ -111,6 +130,9 @@ fn not_for_us(git: &Git, ours: &str, theirs: &str) -> Result<Option<String>> {
         if path.starts_with(".ralph/") || (path.starts_with(".claude/ralph-loop") && path.ends_with(".local.md")) {
             return Ok(Some(format!("it commits {path}, which is ralph's own: remove it from the branch")));
         }
+        if settings.slots.copies(path) {
+            return Ok(Some(format!("it commits {path}, which [fleet] copies from your folder: it may hold secrets")));
+        }
         paths.push(path);
     }
     let asked = paths.join("\0") + "\0";
@@ -121,16 +143,23 @@ fn not_for_us(git: &Git, ours: &str, theirs: &str) -> Result<Option<String>> {
     Ok(of_lfs.map(|chunk| format!("it changes {}, which Git LFS keeps elsewhere: land it by hand", chunk[0])))
 }
 
+/// The settings of a lock file's tool that are not the person's own: a branch brought them.
+pub(crate) fn foreign_settings(git: &Git, persons: &str, tree: &str, lock: &str) -> Result<Option<String>> {
+    let Some(lock) = Lock::of(lock) else { return Ok(None) };
+    let changed = git.run(&["diff-tree", "-r", "-z", "--no-renames", "--name-only", persons, tree])?;
+    let is_one = |part: &str| lock.settings.iter().any(|name| part.eq_ignore_ascii_case(name));
+    let said = String::from_utf8_lossy(&changed.stdout).into_owned();
+    Ok(said.split('\0').find(|path| path.split('/').any(is_one)).map(str::to_owned))
+}
+
 /// Has a lock file brought up to date by its own tool.
 pub(crate) fn update_lock(folder: &Path, lock: &str, vars: Vec<(OsString, OsString)>) -> Result<()> {
-    let path = Path::new(lock);
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let Some((_, command)) = LOCKS.iter().find(|(known, _)| *known == name) else { return Ok(()) };
+    let Some(Lock { command, vars: own, .. }) = Lock::of(lock) else { return Ok(()) };
     let task = Task {
         program: command[0].into(),
         args: command[1..].iter().map(OsString::from).collect(),
-        folder: &folder.join(path.parent().unwrap_or(Path::new(""))),
-        vars,
+        folder: &folder.join(Path::new(lock).parent().unwrap_or(Path::new(""))),
+        vars: vars.into_iter().chain(own.iter().map(|(name, value)| ((*name).into(), (*value).into()))).collect(),
         hidden: Vec::new(),
         input: Vec::new(),
         limit: LIMIT,
@@ -140,5 +169,13 @@ pub(crate) fn update_lock(folder: &Path, lock: &str, vars: Vec<(OsString, OsStri
         Ok(ran) if ran.code == Some(0) => Ok(()),
         Ok(ran) => Err(Problem::new(format!("`{}` fails: {}", command.join(" "), ran.stderr.trim().lines().last().unwrap_or_default()))),
         Err(_) => Err(Problem::new(format!("{lock} conflicts, and `{}` cannot be run", command.join(" ")))),
+    }
+}
+
+impl Lock {
+    /// The row for a path.
+    fn of(path: &str) -> Option<&'static Lock> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        LOCKS.iter().find(|lock| lock.file == name)
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     change,
     problem::{Problem, Result},
     records::{Review, State, VERSION, WANT, WANT_ALL, Want, Wish, key},
+    signing::Pen,
     store::Store,
     tasks,
 };
@@ -31,16 +32,24 @@ fn change_want(store: &dyn Store, id: Option<&str>, change: impl Fn(&mut Want)) 
     }
 }
 
-pub fn add(store: &dyn Store, task: &str) -> Result<String> {
+pub fn add(store: &dyn Store, pen: &Pen, task: &str) -> Result<String> {
     if task.trim().is_empty() {
         return Err(Problem::new("a task needs words"));
     }
-    tasks::add_one(store, tasks::of_words(task, u64::try_from(clock::now()).unwrap_or(0)))
+    tasks::add_one(store, pen, tasks::of_words(task, u64::try_from(clock::now()).unwrap_or(0)))
 }
 
 /// Sets the wish about one job, or about all.
 pub fn wish(store: &dyn Store, id: Option<&str>, wish: Wish) -> Result<()> {
     change_want(store, id, |want| want.wish = wish)
+}
+
+/// Has a worker end after its iteration; `None`: all that are there now.
+pub fn drain(store: &dyn Store, worker: Option<&str>) -> Result<()> {
+    change_want(store, None, |want| match worker {
+        Some(name) => want.drained.push(name.to_owned()),
+        None => want.drains += 1,
+    })
 }
 
 pub fn steer(store: &dyn Store, id: &str, note: &str) -> Result<()> {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ralph_engine::sys::secrets;
+
 use crate::store;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +13,7 @@ pub struct Problem(pub String, Kind);
 enum Kind {
     #[default]
     Lasting,
-    /// The store cannot be asked now.
+    /// The store or the repository cannot be asked now.
     Passing,
 }
 
@@ -19,7 +21,13 @@ pub type Result<T> = std::result::Result<T, Problem>;
 
 impl Problem {
     pub fn new(told: impl Into<String>) -> Self {
-        Problem(told.into(), Kind::Lasting)
+        // A program's last words may be in it, and it is shown and written down.
+        Problem(secrets::mask(&told.into()), Kind::Lasting)
+    }
+
+    /// What waiting may help against.
+    pub fn passing(told: impl Into<String>) -> Self {
+        Problem(told.into(), Kind::Passing)
     }
 
     /// Whether waiting may help.

@@ -35,6 +35,9 @@ pub struct Spec {
     pub id: String,
     /// What the agent is told.
     pub task: String,
+    /// The list is complete without it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
     /// The id of the item in the list, where it comes from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
@@ -74,6 +77,12 @@ pub struct Want {
     /// What a person said about the work of the claim with this token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
+    /// Of all jobs: how often all workers were told to end after their iteration. Those that began later go on.
+    #[serde(default)]
+    pub drains: u64,
+    /// Of all jobs: workers that were told to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drained: Vec<String>,
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }

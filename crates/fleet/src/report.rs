@@ -109,6 +109,9 @@ pub fn text(board: &Board, store: &Arc<dyn Store>, place: &Place, settings: &Set
             );
             let _ = if card.job.usd_micros > 0 { write!(out, ", {}", money::shown(card.job.usd_micros)) } else { Ok(()) };
         }
+        if let Some(why) = card.left_alone() {
+            let _ = write!(out, "\n          left alone: {}", clean(why));
+        }
         for line in card.job.why.lines().take(6).filter(|_| !matches!(card.job.state, State::Landed)) {
             let _ = write!(out, "\n          {}", clean(line));
         }
@@ -163,7 +166,7 @@ pub fn json(board: &Board, store: &Arc<dyn Store>, place: &Place, settings: &Set
                 "id": id, "item": card.spec.item, "task": card.spec.task, "state": card.job.state, "why": card.job.why, "iterations": card.job.iterations,
                 "usd": money::in_dollars(card.job.usd_micros), "tokens": card.job.tokens, "commit": card.job.commit, "token": card.job.token, "worker": card.job.worker,
                 "returns": card.job.returns, "worked_ms": worked, "landing_ms": landing, "waits_for": board.waits_for(card).collect::<Vec<_>>(),
-                "sealed": card.sealed,
+                "sealed": card.left_alone(),
             })
         })
         .collect();

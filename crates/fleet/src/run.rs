@@ -4,7 +4,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
     time::Duration,
@@ -22,10 +22,13 @@ use crate::{
     fleet::Fleet,
     gates,
     git::{Git, Identity},
-    lander::Lander,
+    lander,
     problem::{Problem, Result},
+    pull_requests,
     records::{LEDGER, Ledger, State, VERSION},
+    seat::Seat,
     settings::{Land, Place, Settings, word},
+    signing::{Pen, Signers},
     slot::Slot,
     store::{Store, nats},
     tasks,
@@ -48,6 +51,8 @@ pub struct Request {
     pub squash: bool,
     pub queue: Queue,
     pub remote: Option<String>,
+    /// Whose tasks are run, beside our own.
+    pub signers: Vec<String>,
 }
 
 /// Where the records are.
@@ -87,6 +92,16 @@ impl Queue {
     }
 }
 
+impl Queue {
+    /// What writes tasks for this queue: over a server they are signed with the key that the server knows.
+    pub fn pen(&self, name: &str) -> Result<Pen> {
+        match self {
+            Queue::Dir => Ok(Pen::default()),
+            Queue::Nats(..) => Pen::with(&word(name), nats::Access::from_env(env::of_nats).nkey.as_deref()),
+        }
+    }
+}
+
 /// A fleet that is ready to work, and what a person should know before.
 pub struct Ready {
     pub fleet: Fleet,
@@ -121,6 +136,9 @@ pub fn prepare(around: &Path, request: &Request) -> Result<Ready> {
         return Err(Problem::new(
             "with --queue the machines need a repository that all of them can fetch from and push to: say which with --remote",
         ));
+    }
+    if request.land == Land::Pr {
+        pull_requests::check(&repository, request.remote.as_deref())?;
     }
     let project = Project::at(&repository);
     let of_project = gates::of_project(&project)?;
@@ -157,16 +175,21 @@ fn begin(place: Place, settings: Settings, request: &Request, name: &str, left_o
         Some(list) => {
             let path = settings.repository.join(list);
             let bytes = files::read(&path, ralph_core::gate::list::MAX_BYTES).map_err(Problem::when(format!("{list} cannot be read")))?;
-            tasks::of_list(&bytes).map_err(|problem| Problem::new(format!("{list}: {problem}")))?
+            let specs = tasks::of_list(&bytes).map_err(|problem| Problem::new(format!("{list}: {problem}")))?;
+            gates::refuse_untrusted(&Project::at(&settings.repository), list, &specs, &settings.run)?;
+            specs
         }
         None => Vec::new(),
     };
     let store = request.queue.open(&place, name)?;
-    settings.write(&*store)?;
+    let pen = request.queue.pen(name)?;
+    let own = pen.public().filter(|_| !request.signers.is_empty());
+    let signers = Signers::of(&word(name), request.signers.iter().cloned().chain(own).collect())?;
+    settings.write(&*store, &pen)?;
     let limit_micros = money::of_reported(request.usd);
     change::shared::<Ledger>(&*store, LEDGER, |ledger| Some(Ledger { version: VERSION, limit_micros, ..ledger }))?;
-    let added = tasks::add(&*store, &specs)?;
-    let fleet = Fleet::open(place, settings, store)?;
+    let added = tasks::add(&*store, &pen, &specs)?;
+    let fleet = Fleet::open(place, settings, store, signers)?;
     fleet.hub.fetch_person()?;
     Ok(Ready { fleet, added, told })
 }
@@ -192,6 +215,8 @@ pub enum End {
     NeedsPerson,
     /// The money is spent.
     Broke,
+    /// A person had its workers end.
+    Drained,
     /// A person or the system ended it.
     Interrupted,
 }
@@ -201,13 +226,16 @@ pub enum End {
 pub struct Crew {
     pub workers: usize,
     pub pools: Vec<String>,
-    /// It lands, too, and ends when nothing is left to do. Otherwise it works until it is told to end.
+    /// It lands, too.
     pub lands: bool,
+    /// It ends when nothing is left to do. Otherwise it works until it is told to end.
+    pub ends: bool,
 }
 
 /// Works until there is nothing left to do. `look` is called again and again, with what is known.
 pub fn work(fleet: &Fleet, crew: &Crew, look: &mut dyn FnMut(&Board)) -> Result<End> {
-    let over = AtomicBool::new(false);
+    fleet.told.get_or_init(signals::Told::listen);
+    let (over, working) = (AtomicBool::new(false), AtomicUsize::new(crew.workers));
     let is_over = || over.load(Ordering::Relaxed);
     let mut holds = Vec::new();
     let own = random::uuid();
@@ -218,34 +246,41 @@ pub fn work(fleet: &Fleet, crew: &Crew, look: &mut dyn FnMut(&Board)) -> Result<
     };
     let names: Vec<String> = (1..=crew.workers).map(|n| named(&format!("w{n}"))).collect::<Result<_>>()?;
     let of_lander = named("lander")?;
+    let seats = Seat::of_workers(crew.workers)?;
     thread::scope(|scope| {
-        for (name, n) in names.into_iter().zip(1..) {
-            let (slot, pools) = (Slot::new(&fleet.place, &fleet.settings, n, &n.to_string()), crew.pools.clone());
-            scope.spawn(move || Worker { fleet, name, slot, pools, board: Board::default() }.work(&is_over));
+        for (name, seat) in names.into_iter().zip(seats) {
+            let (folder, pools) = (seat.number.to_string(), crew.pools.clone());
+            let slot = Slot::take(&fleet.place, &fleet.settings, seat, &folder);
+            let working = &working;
+            scope.spawn(move || {
+                Worker { fleet, name, slot, pools, board: fleet.board(), drains: None }.work(&is_over);
+                working.fetch_sub(1, Ordering::Relaxed);
+            });
         }
         if crew.lands {
-            let slot = Slot::new(&fleet.place, &fleet.settings, 0, "lander");
-            scope.spawn(move || Lander { fleet, name: of_lander, slot, board: Board::default(), trouble: None }.work(&is_over));
+            scope.spawn(move || lander::work(fleet, of_lander, &is_over));
         }
-        let ended = watch(fleet, crew.lands, look);
+        let ended = watch(fleet, crew, &working, look);
         over.store(true, Ordering::Relaxed);
         ended
     })
 }
 
 /// Looks on until there is nothing left to do.
-fn watch(fleet: &Fleet, ends: bool, look: &mut dyn FnMut(&Board)) -> Result<End> {
-    let told = signals::Told::listen();
-    let mut board = Board::default();
+fn watch(fleet: &Fleet, crew: &Crew, working: &AtomicUsize, look: &mut dyn FnMut(&Board)) -> Result<End> {
+    let mut board = fleet.board();
     loop {
         // A store that cannot be asked now is asked again.
         let _ = board.refresh(&*fleet.store);
         look(&board);
-        if told.interrupts() > 0 || told.ended() {
-            fleet.drains.store(true, Ordering::Relaxed);
+        if fleet.drains() {
+            anstream::eprintln!("no job is begun any more; what runs finishes its iteration, and a second Ctrl-C or SIGTERM ends it now");
             return Ok(End::Interrupted);
         }
-        if let Some(end) = end_of(fleet, &board).filter(|_| ends) {
+        if crew.workers > 0 && working.load(Ordering::Relaxed) == 0 {
+            return Ok(End::Drained);
+        }
+        if let Some(end) = end_of(fleet, &board).filter(|_| crew.ends && fleet.has_asked.load(Ordering::Relaxed)) {
             return Ok(end);
         }
         thread::sleep(Duration::from_millis(100));
@@ -258,11 +293,15 @@ fn end_of(fleet: &Fleet, board: &Board) -> Option<End> {
     for (_, card) in board.cards() {
         let this = match card.job.state {
             State::Landed | State::Cancelled => continue,
-            _ if card.sealed.is_some() => End::NeedsPerson,
+            _ if card.left_alone().is_some() => End::NeedsPerson,
+            // A person has said what becomes of it, and a worker will see that.
+            _ if card.job.wished(&card.want, 0).is_some() => return None,
+            // The list is complete without it.
+            State::NeedsPerson if card.spec.optional => continue,
             State::NeedsPerson => End::NeedsPerson,
-            State::Proven if fleet.settings.land == Land::None => continue,
+            State::Proven if fleet.settings.land == Land::None || card.pull_request().is_some() => continue,
             State::Proven if fleet.settings.review && card.is_waiting_for_review() => End::NeedsPerson,
-            State::Waits if is_stuck(board, card, 0) => End::NeedsPerson,
+            State::Waits if is_stuck(fleet, board, card, 0) => End::NeedsPerson,
             State::Waits if is_broke => End::Broke,
             _ => return None,
         };
@@ -272,12 +311,13 @@ fn end_of(fleet: &Fleet, board: &Board) -> Option<End> {
 }
 
 /// Whether it waits for a job that will not land by itself.
-fn is_stuck(board: &Board, card: &Card, depth: usize) -> bool {
-    let stuck = |state: State| matches!(state, State::NeedsPerson | State::Cancelled);
-    depth < 100
-        && board.waits_for(card).any(|id| {
-            board
-                .card(id)
-                .is_none_or(|other| stuck(other.job.state) || (other.job.state == State::Waits && is_stuck(board, other, depth + 1)))
-        })
+fn is_stuck(fleet: &Fleet, board: &Board, card: &Card, depth: usize) -> bool {
+    let Settings { land, review, .. } = fleet.settings;
+    let rests = |other: &Card| match other.job.state {
+        State::NeedsPerson | State::Cancelled => true,
+        State::Proven => land == Land::None || other.pull_request().is_some() || (review && other.is_waiting_for_review()),
+        State::Waits => is_stuck(fleet, board, other, depth + 1),
+        _ => false,
+    };
+    depth < 100 && board.waits_for(card).any(|id| board.card(id).is_none_or(rests))
 }

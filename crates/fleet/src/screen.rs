@@ -37,6 +37,8 @@ pub struct Around {
     pub ledger: Ledger,
     /// What keeps landing from going on.
     pub trouble: Option<String>,
+    /// What keeps jobs from being begun.
+    pub short: Option<String>,
 }
 
 impl Around {
@@ -45,8 +47,7 @@ impl Around {
             Some(Found::Known(ledger)) => ledger,
             _ => Ledger::default(),
         };
-        let trouble = files::read(&place.root().join("landing"), 4096).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        Ok(Around { ledger, trouble })
+        Ok(Around { ledger, trouble: place.told(Place::LANDING), short: place.told(Place::WORK) })
     }
 }
 
@@ -82,6 +83,9 @@ pub fn lines(board: &Board, around: &Around, settings: &Settings, place: &Place,
     if let Some(trouble) = &around.trouble {
         lines.push(format!("landing waits: {}", clean(trouble)));
     }
+    if let Some(short) = &around.short {
+        lines.push(format!("no job is begun: {}", clean(short)));
+    }
     lines.push(String::new());
     let now = clock::now();
     let mut jobs = Vec::new();
@@ -111,7 +115,7 @@ fn row(board: &Board, id: &str, card: &Card, state: &str, place: &Place, now: Mi
     let title = card.spec.task.lines().next().unwrap_or_default();
     let name = card.spec.item.as_deref().unwrap_or(id);
     let what = match card.job.state {
-        _ if card.sealed.is_some() => card.sealed.clone().unwrap_or_default(),
+        _ if card.left_alone().is_some() => card.left_alone().unwrap_or_default().to_owned(),
         State::Runs => live(place, id).unwrap_or_else(|| "the agent works".to_owned()),
         State::Waits => {
             let waits: Vec<&str> = board.waits_for(card).collect();

@@ -13,6 +13,7 @@ use crate::{
     git::Identity,
     problem::{Problem, Result},
     records::{self, FLEET, Found, VERSION},
+    signing::{Pen, Signers},
     store::{Put, Store, dir::Dir},
 };
 
@@ -84,6 +85,16 @@ pub struct Slots {
     pub env: std::collections::BTreeMap<String, String>,
     /// Files of which both sides are kept when they conflict, such as a changelog.
     pub union: Vec<String>,
+    /// How many commands of gates run at a time on a machine; 0: any number.
+    pub gates_at_once: u64,
+}
+
+impl Slots {
+    /// Whether a path is copied from the person's folder, or in a folder that is.
+    pub(crate) fn copies(&self, path: &str) -> bool {
+        let is_in = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        self.copy.iter().any(|copied| is_in(copied.trim_end_matches('/')))
+    }
 }
 
 /// Where the files of a fleet are: its records and its repository in the user's state folder, its slots in the cache.
@@ -157,11 +168,34 @@ impl Place {
     pub fn root(&self) -> &Path {
         &self.root
     }
+
+    /// What keeps landing from going on, and what keeps jobs from being begun.
+    pub const LANDING: &str = "landing";
+    pub const WORK: &str = "work";
+
+    /// Leaves word of what keeps something from going on here, or that nothing does any more.
+    pub fn tell(&self, what: &str, trouble: Option<String>) {
+        let path = self.root.join(what);
+        match trouble {
+            Some(why) if self.told(what).as_ref() != Some(&why) => drop(write(&path, why.as_bytes())),
+            Some(_) => {}
+            None => drop(fs::remove_file(&path)),
+        }
+    }
+
+    /// The word that was left.
+    pub fn told(&self, what: &str) -> Option<String> {
+        files::read(&self.root.join(what), 4096).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
 }
 
 impl Settings {
-    pub fn read(store: &dyn Store) -> Result<Option<Self>> {
-        match store.get(FLEET)?.map(|entry| records::read(&entry.value)) {
+    pub fn read(store: &dyn Store, signers: &Signers) -> Result<Option<Self>> {
+        let entry = store.get(FLEET)?;
+        if let Some(why) = entry.as_ref().and_then(|entry| signers.refuse(FLEET, &entry.value)) {
+            return Err(Problem::new(format!("nothing is run: the fleet's record {why}")));
+        }
+        match entry.map(|entry| records::read(&entry.value)) {
             None => Ok(None),
             Some(Found::Known(settings)) => Ok(Some(settings)),
             Some(Found::Newer(version)) => {
@@ -172,8 +206,8 @@ impl Settings {
     }
 
     /// Writes them, over those of an earlier run.
-    pub fn write(&self, store: &dyn Store) -> Result<()> {
-        let bytes = serde_json::to_vec(&Settings { version: VERSION, ..self.clone() }).map_err(Problem::when("the fleet's settings"))?;
+    pub fn write(&self, store: &dyn Store, pen: &Pen) -> Result<()> {
+        let bytes = pen.bytes(FLEET, &Settings { version: VERSION, ..self.clone() })?;
         loop {
             let revision = store.get(FLEET)?.map_or(0, |entry| entry.revision);
             if let Put::Stored(_) = store.put_if(FLEET, &bytes, revision)? {

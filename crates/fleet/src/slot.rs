@@ -7,12 +7,16 @@ use std::{
     time::Duration,
 };
 
-use ralph_engine::sys::command::{self, Task};
+use ralph_engine::sys::{
+    command::{self, Task},
+    process,
+};
 
 use crate::{
     git::{self, Git, Identity},
     hub::Hub,
     problem::{Problem, Result},
+    seat::Seat,
     settings::{self, Place, Settings},
 };
 
@@ -27,36 +31,66 @@ pub struct Slot {
     pub folder: PathBuf,
     temp: PathBuf,
     name: String,
-    number: usize,
+    seat: Seat,
     identity: Identity,
     settings: Settings,
+    /// The job that is worked on here, as its processes are marked.
+    job: Option<String>,
 }
 
+/// What marks the processes of a job.
+const JOB: &str = "RALPH_JOB";
+
 impl Slot {
-    pub fn new(place: &Place, settings: &Settings, number: usize, name: &str) -> Self {
+    /// The slot with this number, or the lander's. What a process before this one left running there is ended.
+    pub fn take(place: &Place, settings: &Settings, seat: Seat, name: &str) -> Self {
+        let temp = place.temp(name);
+        process::end_marked("TMPDIR", temp.as_os_str());
         Slot {
             folder: place.slot(name),
-            temp: place.temp(name),
+            temp,
             name: name.to_owned(),
-            number,
+            seat,
             identity: settings.identity.clone(),
             settings: settings.clone(),
+            job: None,
         }
+    }
+
+    /// Marks what runs here from now on. `taken_over`: the worker that had the job is gone, but what it started may not be.
+    pub(crate) fn begin(&mut self, mark: String, taken_over: bool) {
+        if taken_over {
+            process::end_marked(JOB, mark.as_ref());
+        }
+        self.job = Some(mark);
     }
 
     /// Git in this slot, once its git folder obeys us again.
     pub(crate) fn git(&self) -> Result<Git> {
-        if !git::seal(&self.folder, &self.identity)? {
-            let _ = fs::remove_dir_all(&self.folder);
-            let _ = fs::remove_file(&self.folder);
+        let kept_out = &self.settings.slots.copy;
+        if !git::seal(&self.folder, &self.identity, kept_out)? {
+            self.remove();
             git::init(&self.folder, false)?;
-            git::seal(&self.folder, &self.identity)?;
+            git::seal(&self.folder, &self.identity, kept_out)?;
         }
         Ok(Git::at(&self.folder).by(&self.identity))
     }
 
-    /// Puts a commit's files here, and nothing else but what is kept.
+    fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_file(&self.folder);
+    }
+
+    /// Puts a commit's files here, and nothing else but what is kept. A git folder that the last agent broke is made anew.
     pub(crate) fn check_out(&self, hub: &Hub, commit: &str, branch: &str) -> Result<()> {
+        if self.put_files(hub, commit, branch).is_err() {
+            self.remove();
+            self.put_files(hub, commit, branch)?;
+        }
+        self.copy_files()
+    }
+
+    fn put_files(&self, hub: &Hub, commit: &str, branch: &str) -> Result<()> {
         settings::make(&self.folder)?;
         settings::make(&self.temp)?;
         let git = self.git()?;
@@ -69,12 +103,16 @@ impl Slot {
             let _ = fs::remove_dir_all(self.folder.join(".git").join(left));
         }
         git.run(&["fetch", "--quiet", "--no-tags", from, commit])?;
+        // The index may say of a file that it is as it was. What the files are is seen anew.
+        let _ = fs::remove_file(self.folder.join(".git/index"));
+        git.run(&["read-tree", commit])?;
+        git.ran(&["update-index", "-q", "--refresh"], b"")?;
         git.run(&["checkout", "--quiet", "--force", "-B", branch, commit])?;
         Self::forget_other_work(&git, branch)?;
         let mut clean = vec!["clean", "-ffdxq"];
         clean.extend(self.settings.slots.keep.iter().flat_map(|keep| ["-e", keep.as_str()]));
         git.run(&clean)?;
-        self.copy_files()
+        Ok(())
     }
 
     /// Branches, stashes and snapshots of earlier jobs: this one must not find them.
@@ -94,12 +132,26 @@ impl Slot {
             if !from.exists() {
                 return Err(Problem::new(format!("[fleet] copy: there is no {}", from.display())));
             }
-            if let Some(parent) = to.parent() {
-                settings::make(parent)?;
-            }
-            copy(&from, &to).map_err(Problem::when(format!("{name} cannot be copied to a slot")))?;
+            self.clear(Path::new(name))
+                .and_then(|()| copy(&from, &to))
+                .map_err(Problem::when(format!("{name} cannot be copied to a slot")))?;
         }
         Ok(())
+    }
+
+    /// Makes room for a file in the slot: what a branch has there goes, and a link on the way to it, too, which would lead elsewhere.
+    fn clear(&self, name: &Path) -> std::io::Result<()> {
+        let mut at = self.folder.clone();
+        for part in name.components() {
+            at.push(part);
+            match fs::symlink_metadata(&at) {
+                Ok(meta) if meta.is_dir() && at.as_path() != self.folder.join(name) => {}
+                Ok(meta) if meta.is_dir() => fs::remove_dir_all(&at)?,
+                Ok(_) => fs::remove_file(&at)?,
+                Err(_) => break,
+            }
+        }
+        name.parent().map_or(Ok(()), |parent| fs::create_dir_all(self.folder.join(parent)))
     }
 
     /// Runs the line of `[fleet] setup`.
@@ -130,8 +182,11 @@ impl Slot {
 
     /// The variables of everything that runs here.
     pub fn vars(&self) -> Vec<(OsString, OsString)> {
-        let (slot, port) = (self.number.to_string(), (FIRST_PORT + self.number * 100).to_string());
-        let own = [("RALPH_SLOT", OsString::from(&slot)), ("RALPH_PORT", port.into()), ("TMPDIR", self.temp.clone().into())];
+        let (slot, port) = (self.seat.number.to_string(), (FIRST_PORT + self.seat.number * 100).to_string());
+        let mut own = vec![("RALPH_SLOT", OsString::from(&slot)), ("RALPH_PORT", port.into()), ("TMPDIR", self.temp.clone().into())];
+        own.extend(self.job.as_ref().map(|job| (JOB, job.into())));
+        let most = self.settings.slots.gates_at_once;
+        own.extend((most > 0).then(|| ("RALPH_GATES_AT_ONCE", most.to_string().into())));
         let named = self.settings.slots.env.iter().map(|(name, value)| (name.into(), value.replace("{slot}", &slot).into()));
         own.into_iter().map(|(name, value)| (name.into(), value)).chain(named).collect()
     }
@@ -145,17 +200,16 @@ impl Slot {
         if merged.code == Some(0) {
             return Ok(Vec::new());
         }
-        let files = git.word(&["diff", "--name-only", "--diff-filter=U"])?;
+        let files = git.word(&["diff", "--name-only", "--diff-filter=U", "--ignore-submodules=all"])?;
         Ok(files.lines().map(str::to_owned).collect())
     }
 
     /// What is not committed here, beside the list and copied files; a loop's own files are ignored.
     pub fn uncommitted(&self) -> Result<Vec<String>> {
-        let said = self.git()?.run(&["status", "--porcelain", "--untracked-files=all"])?;
+        // A submodule has a git folder of its own, with settings of the agent's: git would obey them.
+        let said = self.git()?.run(&["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty"])?;
         let text = String::from_utf8_lossy(&said.stdout).into_owned();
-        let own = |path: &str| {
-            self.settings.list.as_deref() == Some(path) || self.settings.slots.copy.iter().any(|copied| path.starts_with(copied))
-        };
+        let own = |path: &str| self.settings.list.as_deref() == Some(path) || self.settings.slots.copies(path);
         Ok(text.lines().filter_map(|line| line.get(3..)).filter(|path| !own(path)).map(str::to_owned).collect())
     }
 

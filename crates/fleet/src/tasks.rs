@@ -9,6 +9,7 @@ use crate::{
     problem::{Problem, Result},
     records::{SPEC, Spec, VERSION, key},
     settings::word,
+    signing::Pen,
     store::{Put, Store},
 };
 
@@ -16,21 +17,33 @@ use crate::{
 pub fn of_list(bytes: &[u8]) -> Result<Vec<Spec>> {
     let list = List::parse(bytes).map_err(|problem| Problem::new(problem.to_string()))?;
     let mut ids: BTreeMap<&str, String> = BTreeMap::new();
-    for item in list.open() {
+    // Of all items, so that one has the same id when others are done.
+    for item in &list.items {
         let mut id = word(&item.id);
         while ids.values().any(|taken| *taken == id) {
             id.push_str("-2");
         }
         ids.insert(&item.id, id);
     }
-    let specs: Vec<Spec> = list.open().zip(0..).map(|(item, number)| of_item(item, number, &ids)).collect();
+    // What is done already holds nobody up.
+    let open = |id: &str| {
+        let item = &list.items[list.find(id)?];
+        list.open().any(|open| open.id == item.id).then(|| ids.get(item.id.as_str()).cloned()).flatten()
+    };
+    let specs: Vec<Spec> = list.open().zip(0..).map(|(item, number)| of_item(item, number, &ids, &open)).collect();
     match wrong_dependencies(&specs).first() {
         Some(wrong) => Err(Problem::new(wrong.clone())),
         None => Ok(specs),
     }
 }
 
-fn of_item(item: &Item, number: u64, ids: &BTreeMap<&str, String>) -> Spec {
+/// A list may say 1.5. What is equal here has the order of the list, which is in order of priority itself.
+#[expect(clippy::cast_possible_truncation, reason = "a priority beyond that is as late as can be")]
+fn rank(priority: &str) -> Option<i64> {
+    priority.trim().parse::<f64>().ok().filter(|rank| rank.is_finite()).map(|rank| rank.floor() as i64)
+}
+
+fn of_item(item: &Item, number: u64, ids: &BTreeMap<&str, String>, open: &dyn Fn(&str) -> Option<String>) -> Spec {
     let mut task = item.title.trim().to_owned();
     for step in &item.steps {
         task.push_str("\n- ");
@@ -42,8 +55,9 @@ fn of_item(item: &Item, number: u64, ids: &BTreeMap<&str, String>) -> Spec {
         task: if task.trim().is_empty() { item.id.clone() } else { task },
         item: Some(item.id.clone()),
         number,
-        priority: item.priority.as_deref().and_then(|rank| rank.trim().parse().ok()),
-        depends_on: item.depends_on.iter().filter_map(|on| ids.get(on.as_str()).cloned()).collect(),
+        priority: item.priority.as_deref().and_then(rank),
+        depends_on: item.depends_on.iter().filter_map(|on| open(on)).collect(),
+        optional: item.optional,
         pool: item.pool.as_deref().map(word),
         agent: item.agent.clone(),
         model: item.model.clone(),
@@ -59,11 +73,11 @@ pub fn of_words(task: &str, number: u64) -> Spec {
 }
 
 /// Writes the tasks that are new; those that are there stay as they are. The result says how many were.
-pub fn add(store: &dyn Store, specs: &[Spec]) -> Result<usize> {
+pub fn add(store: &dyn Store, pen: &Pen, specs: &[Spec]) -> Result<usize> {
     let mut added = 0;
     for spec in specs {
-        let bytes = serde_json::to_vec(spec).map_err(Problem::when("a task"))?;
-        if let Put::Stored(_) = store.put_if(&key(SPEC, &spec.id), &bytes, 0)? {
+        let key = key(SPEC, &spec.id);
+        if let Put::Stored(_) = store.put_if(&key, &pen.bytes(&key, spec)?, 0)? {
             added += 1;
         }
     }
@@ -71,11 +85,11 @@ pub fn add(store: &dyn Store, specs: &[Spec]) -> Result<usize> {
 }
 
 /// Writes one task under a free id, and gives that back.
-pub fn add_one(store: &dyn Store, mut spec: Spec) -> Result<String> {
+pub fn add_one(store: &dyn Store, pen: &Pen, mut spec: Spec) -> Result<String> {
     let first = spec.id.clone();
     for n in 2.. {
-        let bytes = serde_json::to_vec(&spec).map_err(Problem::when("a task"))?;
-        if let Put::Stored(_) = store.put_if(&key(SPEC, &spec.id), &bytes, 0)? {
+        let key = key(SPEC, &spec.id);
+        if let Put::Stored(_) = store.put_if(&key, &pen.bytes(&key, &spec)?, 0)? {
             break;
         }
         spec.id = format!("{first}-{n}");

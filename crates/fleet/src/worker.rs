@@ -8,8 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::{money, text::time::Millis};
-use ralph_engine::sys::{clock, signals};
+use ralph_core::{
+    money,
+    text::time::{self, Millis},
+};
+use ralph_engine::sys::{clock, disk, secrets};
 
 use crate::{
     board::Board,
@@ -17,10 +20,10 @@ use crate::{
     child::{self, Iteration},
     fleet::{Fleet, Held},
     gates,
-    machine::{Brought, Outcome},
+    machine::{Brought, MOST_RETURNS, Outcome},
     problem::{Problem, Result},
-    records::{self, ACCOUNT, Account, Found, Job, Spec, VERSION, WANT, Want, Wish, key},
-    settings,
+    records::{self, ACCOUNT, Account, Found, Job, Spec, State, VERSION, WANT, Want, Wish, key},
+    settings::{self, Place},
     slot::Slot,
 };
 
@@ -51,12 +54,14 @@ pub struct Worker<'f> {
     pub slot: Slot,
     pub pools: Vec<String>,
     pub board: Board,
+    /// How often all workers had been told to end when this one began.
+    pub drains: Option<u64>,
 }
 
 impl Worker<'_> {
     /// Works until the fleet has no more for it.
     pub fn work(&mut self, is_over: &dyn Fn() -> bool) {
-        while !self.fleet.drains() && !is_over() {
+        while !self.fleet.drains() && !is_over() && !self.is_drained(&self.board.want) {
             match self.step() {
                 Ok(true) => {}
                 Ok(false) => thread::sleep(REST),
@@ -68,28 +73,45 @@ impl Worker<'_> {
         }
     }
 
+    /// Whether a person told this worker to end.
+    fn is_drained(&self, want: &Want) -> bool {
+        let is_its = |name: &String| *name == self.name || self.name.strip_suffix(name.as_str()).is_some_and(|head| head.ends_with('-'));
+        self.drains.is_some_and(|before| want.drains > before) || want.drained.iter().any(is_its)
+    }
+
     /// Takes a job and works on it. `false`: there is none.
     fn step(&mut self) -> Result<bool> {
         self.board.refresh(&*self.fleet.store)?;
+        self.drains.get_or_insert(self.board.want.drains);
+        if self.is_drained(&self.board.want) {
+            return Ok(true);
+        }
         self.fleet.give_back_forgotten(&self.name, &self.board)?;
         let now = clock::now();
         for (id, card) in self.board.open() {
             self.fleet.wished(id, card, now)?;
         }
-        if self.is_short_of_disk() || self.fleet.is_broke.load(std::sync::atomic::Ordering::Relaxed) {
+        if self.is_short_of_disk()? || self.fleet.is_broke.load(std::sync::atomic::Ordering::Relaxed) {
             return Ok(false);
         }
         let mut found = None;
         for (id, card) in self.board.to_run(&*self.fleet.store, &self.pools, now) {
-            if !self.account(&card.spec)?.is_used_up(now) {
+            let has_to_wait = card.job.returns >= MOST_RETURNS && self.fleet.is_last_try_under_way(&self.board, id, now);
+            if !has_to_wait && !self.account(&card.spec)?.is_used_up(now) {
                 found = Some((id.to_owned(), card.clone()));
                 break;
             }
         }
         let Some((id, card)) = found else { return Ok(false) };
         let Some(mut held) = self.fleet.claim(&self.name, &id, &card)? else { return Ok(true) };
+        self.slot.begin(format!("{}/{id}", self.fleet.place.id), card.job.state == State::Runs);
         let outcome = match self.job(&mut held, &card.spec) {
             Ok(outcome) => outcome,
+            // What may pass is no reason to ask a person.
+            Err(problem) if problem.is_passing() => {
+                self.fleet.end(&mut held, Outcome::GivenBack { why: problem.to_string() })?;
+                return Err(problem);
+            }
             // What stands in the way here would stand there for the next worker, too.
             Err(problem) => Some(Outcome::NeedsPerson { why: problem.to_string() }),
         };
@@ -99,8 +121,20 @@ impl Worker<'_> {
         Ok(true)
     }
 
-    fn is_short_of_disk(&self) -> bool {
-        ralph_engine::sys::disk::free(self.fleet.place.root()).is_some_and(|free| free < LEAST_DISK)
+    /// Whether the disk of the records or of the slots has too little space for a job; the screen says so.
+    fn is_short_of_disk(&self) -> Result<bool> {
+        let place = &self.fleet.place;
+        settings::make(&self.slot.folder)?;
+        let is_short = |folder: &&std::path::Path| disk::free(folder).is_some_and(|free| free < LEAST_DISK);
+        let short = [place.root(), &self.slot.folder].into_iter().find(is_short);
+        place.tell(
+            Place::WORK,
+            short.map(|folder| {
+                let gb = disk::in_gb(disk::free(folder).unwrap_or(0));
+                format!("{gb:.1} GB are free on the disk of {}, and a job needs {:.0}", folder.display(), disk::in_gb(LEAST_DISK))
+            }),
+        );
+        Ok(short.is_some())
     }
 
     fn account(&self, spec: &Spec) -> Result<Account> {
@@ -123,13 +157,8 @@ impl Worker<'_> {
         let mut last_cost = 0;
         loop {
             let want = self.fleet.want(Some(&held.id))?;
-            match want.wish {
-                Wish::Cancel => return Ok(Some(Outcome::Cancelled)),
-                Wish::Pause => return Ok(Some(Outcome::GivenBack { why: "a person paused it".to_owned() })),
-                Wish::Run if self.fleet.drains() || self.fleet.want(None)?.wish != Wish::Run => {
-                    return Ok(Some(Outcome::GivenBack { why: "its worker ended".to_owned() }));
-                }
-                Wish::Run => {}
+            if let Some(outcome) = self.stops(&want)? {
+                return Ok(Some(outcome));
             }
             let Some(reserved) = self.fleet.reserve(held, FIRST_SESSION.max(last_cost * 2), LEAST)? else {
                 self.fleet.is_broke.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -137,12 +166,15 @@ impl Worker<'_> {
             };
             let told = self.tell(&want.notes, held.job.notes_told)?;
             let (iteration, lost) = self.iteration(held, spec, reserved)?;
-            // Each session has a limit of its own, so this counts it alone.
-            let cost = money::of_reported(iteration.spent_usd);
+            // Each session has a limit of its own, so this counts it alone. What began and never said what it cost may have cost all that it had.
+            let cost = if iteration.is_cut_off() { reserved } else { money::of_reported(iteration.spent_usd) };
             last_cost = cost;
             self.fleet.settle(held, cost)?;
             if lost {
                 return Ok(None);
+            }
+            if iteration.how.is_empty() {
+                return Ok(Some(self.without_a_word(&spec.id, &iteration)?));
             }
             let brought = self.bring(held, &iteration, told, cost)?;
             let after = held.job.after(brought, clock::now());
@@ -163,6 +195,19 @@ impl Worker<'_> {
                 return Ok(Some(outcome));
             }
         }
+    }
+
+    /// Why no further iteration is begun.
+    fn stops(&self, want: &Want) -> Result<Option<Outcome>> {
+        let given_back = |why: &str| Some(Outcome::GivenBack { why: why.to_owned() });
+        let all = self.fleet.want(None)?;
+        Ok(match want.wish {
+            Wish::Cancel => Some(Outcome::Cancelled),
+            Wish::Pause => given_back("a person paused it"),
+            Wish::Run if all.wish != Wish::Run => given_back("a person paused the fleet"),
+            Wish::Run if self.fleet.drains() || self.is_drained(&all) => given_back("its worker ended"),
+            Wish::Run => None,
+        })
     }
 
     /// Puts the job's files into the slot, and its loop, if it has one already.
@@ -224,8 +269,8 @@ impl Worker<'_> {
         Ok(notes.len().max(told))
     }
 
-    /// Runs `ralph` in the slot.
-    fn ralph(&self, args: &[&str]) -> Result<()> {
+    /// Runs `ralph` in the slot. The result is what it says.
+    fn ralph(&self, args: &[&str]) -> Result<Vec<u8>> {
         let task = ralph_engine::sys::command::Task {
             program: child::ralph()?.into(),
             args: args.iter().map(Into::into).collect(),
@@ -234,13 +279,20 @@ impl Worker<'_> {
             hidden: Vec::new(),
             input: Vec::new(),
             limit: Duration::from_mins(2),
-            most_output: 64 << 10,
+            most_output: 4 << 20,
         };
         match task.run() {
-            Ok(ran) if ran.code == Some(0) => Ok(()),
+            Ok(ran) if ran.code == Some(0) => Ok(ran.stdout),
             Ok(ran) => Err(Problem::new(format!("ralph {}: {}", args[0], ran.stderr.trim()))),
             Err(_) => Err(Problem::new(format!("ralph {} did not end", args[0]))),
         }
+    }
+
+    /// Until when the loop in the slot is parked, if that is known.
+    fn parked_until(&self) -> Result<Option<Millis>> {
+        let status: serde_json::Value = serde_json::from_slice(&self.ralph(&["status", "--json"])?).unwrap_or_default();
+        let until = status.pointer("/loops/0/waits/until").and_then(|until| until.as_str());
+        Ok(until.and_then(time::parse))
     }
 
     /// One iteration, and whether the job was lost meanwhile.
@@ -255,7 +307,7 @@ impl Worker<'_> {
             args,
             log: &folder.join("events.jsonl"),
             live: &|words| {
-                let _ = settings::write(&live, words.as_bytes());
+                let _ = settings::write(&live, secrets::mask(words).as_bytes());
             },
             cancelled: &|| {
                 if looked.get().elapsed() >= LOOK_EVERY {
@@ -265,7 +317,7 @@ impl Worker<'_> {
                     let want = self.now_wanted(&held.id);
                     cancelled.set(cancelled.get() || want.wish == Wish::Cancel || want.release == Some(held.claim.token));
                 }
-                lost.get() || cancelled.get() || signals::wants_the_end_now()
+                lost.get() || cancelled.get() || self.fleet.ends_now()
             },
         }
         .run()?;
@@ -326,9 +378,21 @@ impl Worker<'_> {
         Ok(Brought { commit: Some(commit), bundle: Some(bundle), usd_micros: cost, tokens, notes_told: told })
     }
 
+    /// What becomes of a job whose `ralph run` did not tell its end.
+    fn without_a_word(&self, id: &str, iteration: &Iteration) -> Result<Outcome> {
+        let why = iteration.stderr.clone();
+        Ok(match why.as_str() {
+            _ if self.fleet.want(Some(id))?.wish == Wish::Cancel => Outcome::Cancelled,
+            _ if self.fleet.drains() => Outcome::GivenBack { why: "its worker ended".to_owned() },
+            // It refused to begin, and would again.
+            told if !told.is_empty() && !iteration.is_cut_off() => Outcome::NeedsPerson { why },
+            _ => Outcome::Failed { why: format!("`ralph run` ended without a word. {why}").trim_end().to_owned() },
+        })
+    }
+
     /// What an iteration's ending means for its job. `None`: it goes on.
     fn what_follows(&self, spec: &Spec, iteration: &Iteration) -> Result<Option<Outcome>> {
-        let why = if iteration.line.is_empty() { iteration.stderr.clone() } else { iteration.line.clone() };
+        let why = iteration.line.clone();
         Ok(match iteration.how.as_str() {
             "complete" if iteration.doubtful => {
                 Some(Outcome::NeedsPerson { why: format!("it says that it is done, but its proof was weakened: {why}") })
@@ -336,18 +400,14 @@ impl Worker<'_> {
             "complete" => Some(Outcome::Proven),
             "enough" => None,
             "parked" => {
-                let until = iteration.until_ms.unwrap_or_else(|| clock::now() + 60_000);
+                let until = self.parked_until()?.unwrap_or_else(|| clock::now() + 60_000);
                 if iteration.is_used_up {
                     self.park_account(spec, until)?;
                 }
                 Some(Outcome::Parked { until, why })
             }
-            "interrupted" | "paused" | "cancelled" | "" if self.fleet.want(Some(&spec.id))?.wish == Wish::Cancel => {
-                Some(Outcome::Cancelled)
-            }
-            "interrupted" | "paused" | "" if signals::asked_to_end() || self.fleet.drains() => {
-                Some(Outcome::GivenBack { why: "its worker ended".to_owned() })
-            }
+            "interrupted" | "paused" | "cancelled" if self.fleet.want(Some(&spec.id))?.wish == Wish::Cancel => Some(Outcome::Cancelled),
+            "interrupted" | "paused" if self.fleet.drains() => Some(Outcome::GivenBack { why: "its worker ended".to_owned() }),
             _ => Some(Outcome::NeedsPerson { why }),
         })
     }

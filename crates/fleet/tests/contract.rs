@@ -62,14 +62,14 @@ macro_rules! drivers {
     ($($driver:ident)*) => {$(
         mod $driver {
             drivers!(@ $driver
-                f1_of_two_writers_one_wins
-                f1_a_revision_is_never_given_twice
-                f1_many_writers_lose_nothing
-                f1_what_changed_is_told
-                f1_keys_are_listed_by_prefix
-                f1_lines_of_a_log_do_not_mix
-                f1_a_holder_is_there_until_it_is_gone
-                f1_what_is_no_key_is_refused
+                f2_of_two_writers_one_wins
+                f2_a_revision_is_never_given_twice
+                f2_many_writers_lose_nothing
+                f2_what_changed_is_told
+                f2_keys_are_listed_by_prefix
+                f2_lines_of_a_log_do_not_mix
+                f2_a_holder_is_there_until_it_is_gone
+                f2_what_is_no_key_is_refused
             );
         }
     )*};
@@ -86,7 +86,7 @@ macro_rules! drivers {
 
 drivers! { dir memory nats nats_2_9 }
 
-fn f1_of_two_writers_one_wins(open: &Open) {
+fn f2_of_two_writers_one_wins(open: &Open) {
     let (a, b) = (open(), open());
     assert_eq!(a.get("job.x").unwrap(), None);
     let Put::Stored(first) = a.put_if("job.x", b"a", 0).unwrap() else { panic!("the first write is refused") };
@@ -99,7 +99,7 @@ fn f1_of_two_writers_one_wins(open: &Open) {
     assert_eq!(a.get("job.x").unwrap().unwrap().value, b"b");
 }
 
-fn f1_a_revision_is_never_given_twice(open: &Open) {
+fn f2_a_revision_is_never_given_twice(open: &Open) {
     let store = open();
     let mut given = BTreeSet::new();
     let mut revision = 0;
@@ -126,7 +126,7 @@ fn add_one(store: &dyn Store, key: &str) {
     }
 }
 
-fn f1_many_writers_lose_nothing(open: &Open) {
+fn f2_many_writers_lose_nothing(open: &Open) {
     thread::scope(|scope| {
         for _ in 0..8 {
             let store = open();
@@ -136,7 +136,7 @@ fn f1_many_writers_lose_nothing(open: &Open) {
     assert_eq!(open().get("ledger").unwrap().unwrap().value, b"320");
 }
 
-fn f1_what_changed_is_told(open: &Open) {
+fn f2_what_changed_is_told(open: &Open) {
     let (reader, writer) = (open(), open());
     let mut cursor = Cursor::default();
     assert_eq!(reader.changes(&mut cursor).unwrap(), Changes::Unknown, "the first look is at everything");
@@ -155,7 +155,7 @@ fn f1_what_changed_is_told(open: &Open) {
     }
 }
 
-fn f1_keys_are_listed_by_prefix(open: &Open) {
+fn f2_keys_are_listed_by_prefix(open: &Open) {
     let store = open();
     for key in ["spec.b", "spec.a", "want", "want.a", "job.a"] {
         store.put_if(key, key.as_bytes(), 0).unwrap();
@@ -168,7 +168,7 @@ fn f1_keys_are_listed_by_prefix(open: &Open) {
     assert_eq!(names, ["spec.a", "spec.b"]);
 }
 
-fn f1_lines_of_a_log_do_not_mix(open: &Open) {
+fn f2_lines_of_a_log_do_not_mix(open: &Open) {
     assert!(open().read_log("events").unwrap().is_empty());
     thread::scope(|scope| {
         for writer in 0..8 {
@@ -182,7 +182,7 @@ fn f1_lines_of_a_log_do_not_mix(open: &Open) {
     assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), 400);
 }
 
-fn f1_a_holder_is_there_until_it_is_gone(open: &Open) {
+fn f2_a_holder_is_there_until_it_is_gone(open: &Open) {
     let (store, other) = (open(), open());
     let holder = Holder { worker: "w-1", key: "job.a", revision: 1 };
     let hold = store.hold("w-1").unwrap();
@@ -196,7 +196,7 @@ fn f1_a_holder_is_there_until_it_is_gone(open: &Open) {
     assert!(!store.is_gone(holder).unwrap());
 }
 
-fn f1_what_is_no_key_is_refused(open: &Open) {
+fn f2_what_is_no_key_is_refused(open: &Open) {
     let store = open();
     for key in ["", "../x", "job/x", "job..x", "Job.x", "job.-x", "job.a b", ".x", &"x".repeat(100)] {
         let put = store.put_if(key, b"1", 0);
@@ -239,7 +239,7 @@ fn count(store: &dyn Store) -> u64 {
 }
 
 #[test]
-fn f1_writers_that_are_killed_break_nothing() {
+fn f2_writers_that_are_killed_break_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let store = Dir::open(folder.path()).unwrap();
     let mut workers = Vec::new();
@@ -274,7 +274,7 @@ fn signal(child: &Child, name: &str) {
 
 #[test]
 #[cfg(unix)]
-fn f1_a_writer_that_stands_still_delays_nobody_and_is_not_gone() {
+fn f2_a_writer_that_stands_still_delays_nobody_and_is_not_gone() {
     let folder = tempfile::tempdir().unwrap();
     let store = Dir::open(folder.path()).unwrap();
     let mut sleeper = start_writer(folder.path());
@@ -295,7 +295,7 @@ fn f1_a_writer_that_stands_still_delays_nobody_and_is_not_gone() {
 
 #[test]
 #[cfg(unix)]
-fn f1_a_child_does_not_inherit_the_name() {
+fn f2_a_child_does_not_inherit_the_name() {
     let folder = tempfile::tempdir().unwrap();
     let store = Dir::open(folder.path()).unwrap();
     let hold = store.hold("w-1").unwrap();
@@ -310,7 +310,7 @@ fn f1_a_child_does_not_inherit_the_name() {
 
 #[test]
 #[cfg(unix)]
-fn f1_the_folder_is_for_its_user_alone() {
+fn f2_the_folder_is_for_its_user_alone() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("fleet");

@@ -51,7 +51,7 @@ fn holder(worker: &str) -> Holder<'_> {
 }
 
 #[test]
-fn f1_a_server_that_is_out_of_reach_is_named_without_its_password() {
+fn f2_a_server_that_is_out_of_reach_is_named_without_its_password() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let error = Nats::open(settings(&format!("nats://me:secret@127.0.0.1:{port}"))).unwrap_err();
     let text = error.to_string();
@@ -60,7 +60,7 @@ fn f1_a_server_that_is_out_of_reach_is_named_without_its_password() {
 }
 
 #[test]
-fn f1_an_address_that_is_none_is_refused() {
+fn f2_an_address_that_is_none_is_refused() {
     let error = Nats::open(settings("nats://[oh no")).unwrap_err();
     assert!(matches!(&error, Error::Broken(text) if text.contains("nats://HOST:PORT")), "{error:?}");
     let error = Nats::open(Settings::new("nats://127.0.0.1:1", "My Fleet")).unwrap_err();
@@ -68,7 +68,7 @@ fn f1_an_address_that_is_none_is_refused() {
 }
 
 #[test]
-fn f1_a_server_that_is_too_old_is_named() {
+fn f2_a_server_that_is_too_old_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     // No such server can be installed here any more: this one only says that it is one.
@@ -92,7 +92,7 @@ fn f1_a_server_that_is_too_old_is_named() {
 }
 
 #[test]
-fn f1_a_server_without_jetstream_is_named() {
+fn f2_a_server_without_jetstream_is_named() {
     let server = or_skip!(NatsServer::start_with(NatsVersion::Newest, |_| String::new()));
     let error = Nats::open(settings(&server.url())).unwrap_err();
     assert!(matches!(&error, Error::Broken(text) if text.contains("-js")), "{error:?}");
@@ -111,7 +111,7 @@ fn with_nkey(server: &NatsServer, nkey: &Path) -> Settings {
 }
 
 #[test]
-fn f1_wrong_credentials_are_told() {
+fn f2_wrong_credentials_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let (good, public) = nkey(folder.path(), "good");
     let (bad, _) = nkey(folder.path(), "bad");
@@ -128,7 +128,7 @@ fn f1_wrong_credentials_are_told() {
 }
 
 #[test]
-fn f1_a_line_can_be_encrypted_and_both_ends_known() {
+fn f2_a_line_can_be_encrypted_and_both_ends_known() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     let mut params = CertificateParams::default();
@@ -171,7 +171,7 @@ fn documented(keys: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn f1_what_is_not_allowed_is_told_with_the_servers_words() {
+fn f2_what_is_not_allowed_is_told_with_the_servers_words() {
     let folder = tempfile::tempdir().unwrap();
     let keys = ["PERSON", "WORKER", "SCREEN"].map(|role| (role, nkey(folder.path(), role)));
     let public: Vec<(&str, &str)> = keys.iter().map(|(role, (_, public))| (*role, public.as_str())).collect();
@@ -208,7 +208,7 @@ fn f1_what_is_not_allowed_is_told_with_the_servers_words() {
 }
 
 #[test]
-fn f1_a_full_server_says_so_and_nobody_loses() {
+fn f2_a_full_server_says_so_and_nobody_loses() {
     let server =
         or_skip!(NatsServer::start_with(NatsVersion::Newest, |_| "jetstream { store_dir: store, max_file_store: 1MB }".to_owned()));
     let settings = Settings { log_bytes: 100_000, ..settings(&server.url()) };
@@ -238,7 +238,7 @@ fn holds_a_name() {
 }
 
 #[test]
-fn f1_a_worker_that_was_killed_is_gone_after_a_lease_and_not_before() {
+fn f2_a_worker_that_was_killed_is_gone_after_a_lease_and_not_before() {
     let server = or_skip!(NatsServer::start(NatsVersion::Newest, ""));
     let other = Nats::open(settings(&server.url())).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -259,7 +259,7 @@ fn f1_a_worker_that_was_killed_is_gone_after_a_lease_and_not_before() {
 }
 
 #[test]
-fn f1_nobody_is_gone_because_the_server_was() {
+fn f2_nobody_is_gone_because_the_server_was() {
     let server = or_skip!(NatsServer::start(NatsVersion::Newest, ""));
     let (store, other) = (Nats::open(settings(&server.url())).unwrap(), Nats::open(settings(&server.url())).unwrap());
     let _hold = store.hold("w-1").unwrap();
@@ -293,7 +293,7 @@ fn f1_nobody_is_gone_because_the_server_was() {
 }
 
 #[test]
-fn f1_a_server_that_went_back_in_time_is_not_trusted() {
+fn f2_a_server_that_went_back_in_time_is_not_trusted() {
     let server = or_skip!(NatsServer::start(NatsVersion::Newest, ""));
     let (store, copy) = (Nats::open(settings(&server.url())).unwrap(), server.folder().join("copy"));
     store.put_if("job.a", b"1", 0).unwrap();

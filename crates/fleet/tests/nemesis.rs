@@ -321,7 +321,7 @@ fn tell(storm: &Storm, restarts: usize) {
 }
 
 #[test]
-fn f1_nemesis_dir() {
+fn f2_nemesis_dir() {
     let folder = tempfile::tempdir().unwrap();
     let mut storm = Storm::new(&folder.path().to_string_lossy());
     let until = Instant::now() + Duration::from_mins(2);
@@ -343,7 +343,7 @@ fn f1_nemesis_dir() {
 }
 
 #[test]
-fn f1_nemesis_nats() {
+fn f2_nemesis_nats() {
     let server = match NatsServer::start(NatsVersion::Newest, "") {
         Ok(server) => server,
         Err(skip) => return skip.tell(),

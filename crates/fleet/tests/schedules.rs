@@ -1,4 +1,4 @@
-//! Seeded schedules in virtual time: workers and landers that die, sleep past their lease and come back, a store that loses answers. Whatever happens, each job
+//! Seeded schedules in virtual time: workers and landers that die, sleep past their lease and come back, clocks that are set, a store that loses answers. Whatever happens, each job
 //! lands once, in the order of its dependencies, nothing is written under an old claim, and no more money is spent than there is.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::cast_possible_wrap, reason = "tests")]
@@ -12,7 +12,7 @@ use ralph_fleet::{
     machine::{Brought, Claim, Outcome},
     records::{self, Found, JOB, Job, LEDGER, Ledger, SPEC, Spec, State, VERSION, WANT, Want, Wish, key},
     store::{
-        Error, Hold, Holder, Revision, Store,
+        Entry, Error, Hold, Holder, Revision, Store,
         memory::{Fault, Memory},
     },
 };
@@ -49,8 +49,12 @@ struct Actor {
     has: Option<(String, Claim, Job, Revision)>,
     /// What a session's money was reserved as.
     reserved: bool,
+    /// What its session cost, until that is booked.
+    cost: Option<u64>,
     sleeps_until: u64,
     writes: u64,
+    /// How far its clock is off.
+    skew: i64,
 }
 
 struct World {
@@ -63,6 +67,11 @@ struct World {
     main: Vec<String>,
     refused: u64,
     calm: bool,
+}
+
+/// The time as someone's clock shows it.
+fn shown(time: u64, skew: i64) -> Millis {
+    Millis::try_from(time).unwrap_or_default() + skew
 }
 
 fn now(time: u64) -> Millis {
@@ -96,7 +105,18 @@ impl World {
         self.born += 1;
         let name = format!("w{}", self.born);
         let hold = self.store.hold(&name).ok();
-        self.actors.push(Actor { name, lands, hold, board: Board::default(), has: None, reserved: false, sleeps_until: 0, writes: 0 });
+        self.actors.push(Actor {
+            name,
+            lands,
+            hold,
+            board: Board::default(),
+            has: None,
+            reserved: false,
+            cost: None,
+            sleeps_until: 0,
+            writes: 0,
+            skew: 0,
+        });
     }
 
     fn tick(&mut self) {
@@ -110,6 +130,10 @@ impl World {
             // It sleeps, its lease runs out, and it goes on as if nothing had been.
             self.actors[at].sleeps_until = self.now + 30 + self.dice.below(100);
             self.store.expire(&self.actors[at].name);
+        }
+        if !self.calm && self.dice.in_hundred(2) {
+            // Its clock is set, forward or back.
+            self.actors[at].skew = i64::try_from(self.dice.below(400)).unwrap() - 200;
         }
         if self.actors[at].sleeps_until > self.now {
             return;
@@ -141,16 +165,16 @@ impl World {
         let found = if actor.lands {
             actor.board.to_land(&*self.store, false)
         } else {
-            actor.board.to_run(&*self.store, &pools, now(self.now)).next()
+            actor.board.to_run(&*self.store, &pools, shown(self.now, actor.skew)).next()
         };
         let Some((id, card)) = found else { return Ok(()) };
         let unlanded: Vec<&String> = card.spec.depends_on.iter().filter(|on| !self.main.contains(on)).collect();
         assert!(unlanded.is_empty(), "{id} begins before {unlanded:?}");
-        let (job, claim) = card.job.claimed(&actor.name, now(self.now));
+        let (job, claim) = card.job.claimed(&actor.name, shown(self.now, actor.skew));
         let (id, revision) = (id.to_owned(), card.revision);
         actor.has =
             self.write(actor, &id, job, revision)?.filter(|(job, _)| job.is_held()).map(|(job, revision)| (id, claim, job, revision));
-        actor.reserved = false;
+        (actor.reserved, actor.cost) = (false, None);
         Ok(())
     }
 
@@ -158,7 +182,7 @@ impl World {
     fn find_on_target(&mut self, actor: &mut Actor) -> Result<(), Error> {
         for id in self.main.clone() {
             let Some(card) = actor.board.card(&id) else { continue };
-            if let Some(job) = card.job.found_on_target("known", now(self.now)) {
+            if let Some(job) = card.job.found_on_target("known", shown(self.now, actor.skew)) {
                 let revision = card.revision;
                 self.write(actor, &id, job, revision)?;
             }
@@ -186,7 +210,7 @@ impl World {
 
     fn work(&mut self, actor: &mut Actor) -> Result<(), Error> {
         let Some((id, claim, job, revision)) = actor.has.clone() else { return Ok(()) };
-        let next = if actor.lands { self.landing(&id, &job)? } else { self.session(actor, &id, &claim, &job)? };
+        let next = if actor.lands { self.landing(actor, &id, &job)? } else { self.session(actor, &id, &claim, &job)? };
         let Some(next) = next else { return Ok(()) };
         actor.has =
             self.write(actor, &id, next, revision)?.filter(|(job, _)| job.is_held()).map(|(job, revision)| (id, claim, job, revision));
@@ -201,36 +225,37 @@ impl World {
             })?;
             actor.reserved = matches!(taken, Changed::Done(..));
             let broke = Outcome::GivenBack { why: "the budget is used up".into() };
-            return Ok((!actor.reserved).then(|| job.ended(broke, now(self.now))));
+            return Ok((!actor.reserved).then(|| job.ended(broke, shown(self.now, actor.skew))));
         }
-        let cost = self.dice.below(SESSION + 1);
+        // It costs what it costs, however often it is tried to book that.
+        let cost = *actor.cost.get_or_insert_with(|| self.dice.below(SESSION + 1));
         change::shared(&*self.store, LEDGER, |ledger: Ledger| Some(ledger.settle(id, claim.token, cost)))?;
-        actor.reserved = false;
+        (actor.reserved, actor.cost) = (false, None);
         let commit = Some(format!("{id}-{}", claim.token));
-        let job = job.after(Brought { commit, usd_micros: cost, ..Brought::default() }, now(self.now));
+        let job = job.after(Brought { commit, usd_micros: cost, ..Brought::default() }, shown(self.now, actor.skew));
         let outcome = match self.dice.below(10) {
             0..=3 => return Ok(Some(job)),
-            4 => Outcome::Parked { until: now(self.now + 20), why: "quota".into() },
+            4 => Outcome::Parked { until: shown(self.now + 20, actor.skew), why: "quota".into() },
             5 => Outcome::GivenBack { why: "the worker ends".into() },
             _ => Outcome::Proven,
         };
-        Ok(Some(job.ended(outcome, now(self.now))))
+        Ok(Some(job.ended(outcome, shown(self.now, actor.skew))))
     }
 
-    fn landing(&mut self, id: &str, job: &Job) -> Result<Option<Job>, Error> {
+    fn landing(&mut self, actor: &Actor, id: &str, job: &Job) -> Result<Option<Job>, Error> {
         if self.main.iter().any(|landed| landed == id) {
             // A lander before us died between the push and its record.
-            return Ok(Some(job.ended(Outcome::Landed { commit: "known".into() }, now(self.now))));
+            return Ok(Some(job.ended(Outcome::Landed { commit: "known".into() }, shown(self.now, actor.skew))));
         }
         if self.dice.in_hundred(20) {
-            return Ok(Some(job.ended(Outcome::SentBack { why: "a conflict".into() }, now(self.now))));
+            return Ok(Some(job.ended(Outcome::SentBack { why: "a conflict".into() }, shown(self.now, actor.skew))));
         }
         // The push is without force: what is on main cannot be pushed a second time.
         self.main.push(id.to_owned());
         if self.dice.in_hundred(30) {
             return Err(Error::Unreachable("it was pushed, and then nothing".into()));
         }
-        Ok(Some(job.ended(Outcome::Landed { commit: format!("merge-{id}") }, now(self.now))))
+        Ok(Some(job.ended(Outcome::Landed { commit: format!("merge-{id}") }, shown(self.now, actor.skew))))
     }
 
     fn jobs(&self) -> BTreeMap<String, Job> {
@@ -363,7 +388,12 @@ fn f2_newer_records_are_left_alone_and_unknown_fields_survive() {
     store.put_if("job.b", br#"{"version":1,"state":"waits","token":1,"nonce":"n","changed_at":1,"mood":"good"}"#, 0).unwrap();
     let mut board = Board::default();
     board.refresh(&store).unwrap();
-    assert!(board.card("a").unwrap().sealed.as_ref().unwrap().contains("version 2"));
+    // Its task and a person's wish come again when everything is listed anew.
+    let spec = store.get("spec.a").unwrap().unwrap();
+    board.take("spec.a", spec);
+    store.put_if("want.a", br#"{"version":1,"wish":"run"}"#, 0).unwrap();
+    board.refresh(&store).unwrap();
+    assert!(board.card("a").unwrap().left_alone().unwrap().contains("version 2"));
     let ids: Vec<&str> = board.to_run(&store, &[], now(1)).map(|(id, _)| id).collect();
     assert_eq!(ids, ["b"], "the newer one is not taken");
     let card = board.card("b").unwrap();

@@ -136,14 +136,18 @@ fn in_short(findings: &[Finding]) -> String {
 
 /// A ruling in one line: what, why, and where the loop is then.
 pub(crate) fn of_ruling(e: &Evidence, ruling: &Ruling) -> String {
-    let what = match (ruling.decision, ruling.next) {
+    format!("{:<18} {}", ruling.code.as_str(), follows(e, ruling))
+}
+
+/// What follows from a ruling, without its reason.
+pub(crate) fn follows(e: &Evidence, ruling: &Ruling) -> String {
+    match (ruling.decision, ruling.next) {
         (Decision::Block, Next::GoesOn { iteration }) => format!("sent back to iteration {}", of_limit(iteration, e.max_iterations)),
         (_, Next::Ends { ending }) => format!("allowed, the loop is {}", ending.as_str()),
         (_, Next::Pauses) => "allowed, the loop is paused".to_owned(),
         (_, Next::Parks) => "allowed, the loop is parked".to_owned(),
         _ => "allowed, the loop stays as it is".to_owned(),
-    };
-    format!("{:<18} {what}", ruling.code.as_str())
+    }
 }
 
 /// When a record was written, as people read it: `2026-11-15 10:30:00 CET`.

@@ -1,14 +1,15 @@
 //! S1-AC3: the files that ralph writes are what its schemas say, the settings that are documented too, and the schemas reject what ralph would reject.
 //!
 //! The judges are strangers: a YAML parser that shares no code with ours (libyaml's), and a JSON schema validator. That the schemas and the
-//! template are fresh is checked where they are made, in xtask. The picture of the demo needs the program, so it is checked here.
+//! template are fresh is checked where they are made, in xtask. The pictures of the demo and of `watch` need the program, so they are checked here.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use ralph_testkit::{Output, Project, Pty};
+use ralph_engine::{store::runner, sys::clock};
+use ralph_testkit::{Output, Project, Pty, story};
 use serde_json::{Value, json};
 
 const SESSION: &str = "11111111-2222-4333-8444-555555555555";
@@ -303,4 +304,33 @@ fn demo_picture_is_fresh() {
     assert!(terminal.wait_closed(Duration::from_secs(30)));
     let now: Vec<String> = terminal.screen().lines().map(|line| undated(&line.replace(' ', ""))).collect();
     assert_eq!(timeless(&drawn(&svg)), timeless(&now), "docs/demo.svg is stale: run `cargo xtask picture`");
+}
+
+/// Nor can the one of `ralph watch`: the same loop is drawn again, with other times.
+#[test]
+fn u10_watch_picture_is_fresh() {
+    let svg = checked_in("docs/watch.svg");
+    let columns = attribute(&svg, "data-columns").unwrap().parse().unwrap();
+    let project = Project::at_home(story::NAME);
+    story::under_way(&project, clock::now(), &serde_json::to_value(runner::this("picture", 0)).unwrap());
+    let ralph = env!("CARGO_BIN_EXE_ralph");
+    assert!(project.run(ralph).args(["trust", "--yes"]).output().success());
+    let mut watch = project.command(ralph);
+    watch.arg("watch").env("TERM", "xterm-256color");
+    let terminal = Pty::spawn(watch, 32, columns);
+    // The picture has bars and rules as shapes; and a minute goes on.
+    let is_shape = |c: char| c == '─' || ('▁'..='▓').contains(&c);
+    let numberless = |line: &str| {
+        let text = line.replace(is_shape, "");
+        let parts: Vec<&str> = text.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty()).collect();
+        parts.join("0").replace("min0s", "min")
+    };
+    let wanted: Vec<String> = drawn(&svg).iter().map(|line| numberless(line)).collect();
+    let rows = |screen: &str| -> Vec<String> {
+        let rows = screen.lines().map(|line| numberless(&line.replace(' ', "")));
+        rows.filter(|row| !row.is_empty()).collect()
+    };
+    if let Err(screen) = terminal.wait_for(|screen| rows(screen) == wanted, Duration::from_mins(1)) {
+        assert_eq!(wanted, rows(&screen), "docs/watch.svg is stale: run `cargo xtask picture watch`");
+    }
 }

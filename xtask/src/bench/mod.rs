@@ -3,6 +3,7 @@
 //! All cases run interleaved, in another order each time, so that whatever else the machine does falls on all of them alike.
 
 mod cases;
+mod fleet;
 mod floor;
 mod gates;
 mod iterations;
@@ -43,6 +44,9 @@ pub(crate) struct Args {
     /// Only what looks at a long journal: report and watch
     #[arg(long, conflicts_with = "record")]
     views: bool,
+    /// Only fleets: claims of 10,000 jobs, 100 deaths, 1,000 slots, and a job beside a run; --record writes bench/FLEET.md
+    #[arg(long, conflicts_with_all = ["views", "runs"])]
+    fleet: bool,
     /// Write everything that was measured to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -66,6 +70,9 @@ const GB: u64 = 1_000_000_000;
 
 pub(crate) fn run(args: &Args) -> Result<Verdict> {
     let place = place()?;
+    if args.fleet {
+        return fleet::run(args.quick, args.json.as_deref(), args.record, &place);
+    }
     let folder = tempfile::Builder::new().prefix("ralph-bench-").tempdir_in(&place)?;
     let largest = if args.quick || free_bytes(&place)? < 3 * GB { GB / 5 } else { GB };
     let floors = Floors::compile(folder.path())?;

@@ -50,7 +50,7 @@ pub const FILES: &[&str] = &[
 pub struct Root {
     /// The names of the files and folders at the root.
     pub names: BTreeSet<String>,
-    /// The contents of those of `FILES` that exist.
+    /// The contents of those of `FILES` that exist, and of some of Python's tests.
     pub contents: BTreeMap<String, String>,
 }
 
@@ -99,9 +99,11 @@ enum Clue {
     Says(&'static [&'static str], &'static str),
     /// This file has the table `[name]`, or one below it.
     Table(&'static str, &'static str),
+    /// A file of Python's tests has these words.
+    PythonTest(&'static str),
 }
 
-use Clue::{Ending, Named, Says, Table};
+use Clue::{Ending, Named, PythonTest, Says, Table};
 
 /// A kind of project, and a command that proves something about it. All clues must be seen; the first is the reason.
 struct Row {
@@ -152,6 +154,12 @@ const ROWS: &[Row] = &[
     row("python", Tests, &[Named(&["tox.ini", "tox.toml"])], "{python}tox"),
     row("python", Tests, &[Table("pyproject.toml", "tool.tox")], "{python}tox"),
     row("python", Tests, &[Named(&["noxfile.py"])], "{python}nox"),
+    // Without a word in any setting, the tests themselves tell which program they are for.
+    row("python", Tests, &[PythonTest("import pytest")], "{python}pytest"),
+    row("python", Tests, &[PythonTest("\ndef test_")], "{python}pytest"),
+    row("python", Tests, &[PythonTest("unittest"), Named(&["tests"])], "{python}python -m unittest discover -v -s tests"),
+    row("python", Tests, &[PythonTest("unittest"), Named(&["test"])], "{python}python -m unittest discover -v -s test"),
+    row("python", Tests, &[PythonTest("unittest")], "{python}python -m unittest discover -v"),
     row("python", Tests, &[Named(&["tests"]), Named(PYTHON)], "{python}python -m unittest discover -v -s tests"),
     row("python", Types, &[Table("mypy.ini", "mypy"), Says(&["mypy.ini"], "files")], "{python}mypy"),
     row("python", Types, &[Named(&["mypy.ini", ".mypy.ini"])], "{python}mypy ."),
@@ -251,6 +259,12 @@ fn named(found: Vec<Found>) -> Vec<Proposal> {
 }
 
 impl Root {
+    /// Whether a file holds tests of Python's, by its name.
+    pub fn is_python_test(path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path).strip_suffix(".py");
+        name.is_some_and(|name| name.starts_with("test_") || name.ends_with("_test"))
+    }
+
     /// The gates that fit, in the order in which they should be measured.
     pub fn proposals(&self) -> Vec<Proposal> {
         let mut found = Vec::new();
@@ -289,6 +303,10 @@ impl Root {
                 let file = files.iter().find(|file| self.text(file).is_some_and(|text| text.contains(words)))?;
                 Some(format!("{file} names {}", words.trim().trim_matches('"')))
             }
+            PythonTest(words) => {
+                let is_said = |(file, text): &(&String, &String)| Self::is_python_test(file) && text.contains(words);
+                self.contents.iter().find(is_said).map(|(file, _)| format!("there is {file}"))
+            }
             Table(file, table) => {
                 let header = |line: &'t str| -> Option<&'t str> {
                     let name = line.trim_start().strip_prefix('[')?.trim_start_matches('[').split(']').next()?;
@@ -312,7 +330,12 @@ impl Root {
             let choice = choices.iter().find(|(clue, _)| self.sees(clue).is_some()).map_or(*otherwise, |(_, words)| words);
             command.replace(mark, choice)
         };
-        PLACEHOLDERS.iter().fold(command.to_owned(), fill)
+        let command = PLACEHOLDERS.iter().fold(command.to_owned(), fill);
+        // Where nothing brings one along, most systems have it under this name only.
+        match command.strip_prefix("python ") {
+            Some(rest) => format!("python3 {rest}"),
+            None => command,
+        }
     }
 
     fn json(&self, file: &str) -> Option<Value> {

@@ -20,6 +20,8 @@ table! {
     env: Vec<(String, String)> = Vec::new(), Kind::Env, env;
     /// Files of which both sides are kept where two jobs changed them, such as "CHANGELOG.md".
     union: Vec<String> = Vec::new(), Kind::Texts, insides;
+    /// How many commands of gates run at a time on this machine, for all fleets; 0 means as many as there are jobs.
+    gates_at_once: u64 = 0, Kind::Count, Field::count;
 }
 
 /// Paths within the project.

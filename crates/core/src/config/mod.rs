@@ -91,6 +91,8 @@ table! {
     cache of "command": bool = true, Kind::Bool, Field::bool;
     /// Its verdict depends on nothing but the files that git tracks and the tools on the path: `ralph gate --cached` believes a pass from any clone of the repository.
     any_clone of "command": bool = false, Kind::Bool, Field::bool;
+    /// What it needs for itself, such as "db": of all gates on this machine that name it, one runs at a time. Its deadline begins when it does.
+    exclusive of "command": Option<String> = None, Kind::Text, exclusive;
     /// Processes that it started may outlive it.
     leave_running of "command": bool = false, Kind::Bool, Field::bool;
     /// Failures that were there when the loop started: block (they count), allow (only new ones do).
@@ -213,6 +215,7 @@ fn gate(table: &Fields<'_>) -> Result<Gate, Problem> {
                 retry: t.retry,
                 cache: t.cache,
                 any_clone: t.any_clone,
+                exclusive: t.exclusive,
                 leave_running: t.leave_running,
                 old_failures: t.old_failures,
                 junit: t.junit,
@@ -251,6 +254,13 @@ fn env(field: Field<'_>) -> Result<Vec<(String, String)>, Problem> {
         Some((name, _)) => Err(field.problem(format!("`env` cannot set \"{}\"", name.escape_default()))),
         None => Ok(pairs),
     }
+}
+
+/// It becomes the name of a file.
+fn exclusive(field: Field<'_>) -> Result<String, Problem> {
+    let name = field.text()?;
+    let fits = (1..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if fits { Ok(name) } else { Err(field.problem("`exclusive` is a word of 1 to 64 letters, digits, - and _, such as \"db\"")) }
 }
 
 fn expression_of_lines(field: Field<'_>) -> Result<String, Problem> {

@@ -82,6 +82,8 @@ pub struct Command {
     pub cache: bool,
     /// A pass in one clone of the repository is believed in its other clones, where no loop ends by it.
     pub any_clone: bool,
+    /// Of all commands of this user's that name the same thing, one runs at a time: a database, a port, a device.
+    pub exclusive: Option<String>,
     /// Its children may outlive it: a build server, for instance.
     pub leave_running: bool,
     /// Failures that were there when the loop started.
@@ -104,6 +106,7 @@ impl Command {
             retry: false,
             cache: true,
             any_clone: false,
+            exclusive: None,
             leave_running: false,
             old_failures: OldFailures::Block,
             junit: None,

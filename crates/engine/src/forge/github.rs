@@ -77,7 +77,7 @@ pub(crate) fn mark_required(asking: &Asking<'_>, request: &mut PullRequest) -> R
 }
 
 /// Hands the log of a CI job to `hears`, piece by piece.
-pub fn job_log(asking: &Asking<'_>, job: u64, hears: impl Fn(&[u8]) + Send + Sync + 'static) -> Result<(), Trouble> {
+pub(crate) fn job_log(asking: &Asking<'_>, job: u64, hears: impl Fn(&[u8]) + Send + Sync + 'static) -> Result<(), Trouble> {
     let Repository { host, owner, name } = asking.repository;
     let path = format!("repos/{owner}/{name}/actions/jobs/{job}/logs");
     let errors = Arc::new(Mutex::new(Vec::new()));

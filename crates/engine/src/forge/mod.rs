@@ -5,9 +5,10 @@ mod first_seen;
 mod github;
 mod subject;
 
+pub(crate) use github::job_log;
 pub(crate) use github::mark_required;
-pub use github::{job_log, merge};
-pub use subject::{forget as forget_subject, note as note_subject};
+pub use github::merge;
+pub(crate) use subject::{forget as forget_subject, note as note_subject};
 
 use std::{
     path::Path,
@@ -44,7 +45,7 @@ impl Asking<'_> {
 
 /// Who asks, and for what.
 #[derive(Clone, Copy)]
-pub struct Question<'a> {
+pub(crate) struct Question<'a> {
     pub project: &'a Project,
     /// The working tree.
     pub tree: &'a Path,
@@ -63,7 +64,7 @@ impl<'a> Question<'a> {
 }
 
 /// Looks at the checkout and at the forge.
-pub fn look(question: &Question<'_>) -> Result<View, Trouble> {
+pub(crate) fn look(question: &Question<'_>) -> Result<View, Trouble> {
     let checkout = checkout::read(question.tree, question.until)?;
     let subject = subject::of(question, &checkout);
     let repository = subject.base.clone().ok_or_else(|| no_remote(&checkout))?;

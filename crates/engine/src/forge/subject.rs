@@ -45,7 +45,7 @@ pub(super) fn of(question: &Question<'_>, checkout: &Checkout) -> Subject {
 }
 
 /// Notes what a loop begins with, and when it began. If that fails, its first stop notes it.
-pub fn note(project: &Project, loop_id: &str, since: Option<Millis>, until: std::time::Instant) {
+pub(crate) fn note(project: &Project, loop_id: &str, since: Option<Millis>, until: std::time::Instant) {
     if kept(project, loop_id).is_none()
         && let Ok(checkout) = checkout::read(project.root(), until)
     {
@@ -57,7 +57,7 @@ pub fn note(project: &Project, loop_id: &str, since: Option<Millis>, until: std:
 }
 
 /// Another loop begins that is called like a former one: it is about another pull request.
-pub fn forget(project: &Project, loop_id: &str) {
+pub(crate) fn forget(project: &Project, loop_id: &str) {
     project.delete(&path(loop_id));
 }
 

@@ -25,7 +25,7 @@ use crate::{
         durations::{self, Time},
         junit_files::Report,
         logs::Log,
-        masked,
+        masked, turns,
     },
     sys::{
         command::{self, Asked, Ended, Failure, HURRY, Leave, Listener, Task},
@@ -60,10 +60,15 @@ pub(crate) fn run(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding 
     if let Some(why) = why_not(ctx) {
         return gate.finding(Verdict::Unknown, why);
     }
+    let turn = match turns::take(command, ctx) {
+        Ok(turn) => turn,
+        Err(why) => return gate.finding(Verdict::Unknown, why),
+    };
     let shown = durations::shown(command);
     let usual = durations::usual_ms(ctx.project, &gate.name, &shown).map(Duration::from_millis);
     ctx.watch.begins(gate, Time { limit: limit(command, ctx), usual });
     let finding = measured(gate, command, ctx);
+    drop(turn);
     if ctx.keeps {
         durations::note(ctx.project, &shown, &finding);
     }

@@ -16,6 +16,7 @@ pub(crate) mod markers;
 mod proven_items;
 pub(crate) mod pull_request;
 pub mod tree;
+mod turns;
 pub mod wait;
 
 use std::{

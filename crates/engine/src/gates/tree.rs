@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use patterns::Patterns;
+pub(crate) use patterns::Patterns;
 
 use crate::{git::Folders, store::project::Project, sys::digest};
 use seen::{Seen, Stat};

@@ -37,7 +37,7 @@ pub use answer::Answer;
 pub(crate) use claude::{api_error, compaction, transcript};
 pub use claude::{usage, variables as client};
 pub use event::{Event, Kind, fingerprint};
-pub use headless::Headless;
+pub(crate) use headless::Headless;
 pub(crate) use headless::Launch;
 pub use host::{ALL, Advice, Host};
 pub(crate) use host::{CommandForm, Form, Off, Registration};

@@ -95,7 +95,9 @@ pub(super) const HOST: Host = Host {
     typed: Typed::Everywhere,
     expanded: None,
     clear: Clear::Told,
-    reports_typed: true,
+    // `UserPromptExpansion` comes as well when its model calls a command as a skill, in every approval mode but the one that asks (measured with 0.24.4). A prompt
+    // comes with the command's text only where the command was entered.
+    reports_typed: false,
     cap: Some(Cap { honours: 7, variable: Some("QWEN_CODE_STOP_HOOK_BLOCK_CAP"), setting: Some("stopHookBlockingCap") }),
     session_files: Some(SessionFiles { folder: ".qwen/projects", named: whole, line: kept }),
     registration: Some(Registration {
@@ -104,7 +106,7 @@ pub(super) const HOST: Host = Host {
         file: "settings.json",
         form: Form::Settings,
         unit: Unit::MillisecondsFrom1000,
-        events: &["Stop", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd", "StopFailure", "SubagentStop"],
+        events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "StopFailure", "SubagentStop"],
         hasty_events: &[],
         commands: Some(("commands", CommandForm::Markdown("{{args}}"))),
         consent: None,

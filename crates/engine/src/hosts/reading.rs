@@ -2,6 +2,8 @@
 //!
 //! Every field is optional and read leniently: clients differ by version, and an event with one odd field is still an event.
 
+use std::path::Path;
+
 use ralph_core::text::{parse_tolerant, time};
 use serde_json::{Map, Value};
 
@@ -10,7 +12,10 @@ use super::{
     host::{ALL, Host, Message},
     signs, transcript_end,
 };
-use crate::sys::{env, secrets};
+use crate::sys::{env, files, secrets};
+
+/// The first line of a transcript is no longer.
+const LONGEST_HEAD: usize = 64 << 10;
 
 /// The event, and whether it comes from the agent with that name, which is the one that this hook was registered with.
 pub(super) fn read(input: &[u8], named: &str) -> Result<(Event, Caller), serde_json::Error> {
@@ -107,6 +112,7 @@ impl Reader {
     /// The message from where this agent has it. Its transcript is no one's that ralph can read, and a stop without new words is none: agents report one after an
     /// error, at their own end, or when they believe that they run in circles.
     fn of_another(&self, mut event: Event) -> Event {
+        let is_of_a_subagent = event.agent_id.is_some() || self.is_of_a_subagent(&event.transcript);
         let message = match self.host.message {
             Message::Transcript { line, lags, .. } if event.kind == Kind::Stop => {
                 let at = self.fields.get("timestamp").and_then(Value::as_str).and_then(time::parse);
@@ -115,8 +121,28 @@ impl Reader {
             _ => event.message.take(),
         };
         let message = message.map(|text| if self.host.answers.escapes { with_tags(&text) } else { text });
-        let kind = if event.kind == Kind::Stop && message.is_none() { Kind::Other } else { event.kind };
+        let kind = match event.kind {
+            Kind::Stop if message.is_none() => Kind::Other,
+            Kind::Prompt | Kind::TypedCommand | Kind::Stop | Kind::SessionStart if is_of_a_subagent => Kind::Other,
+            // Its model can cause this event, too: the prompt that follows counts.
+            Kind::TypedCommand if !self.host.reports_typed => Kind::Other,
+            kind => kind,
+        };
         Event { kind, message, transcript: String::new(), ..event }
+    }
+
+    /// The model wrote what a subagent is prompted with, and a subagent's stop is none of the session's. Codex tells such prompts under the session's own id (measured
+    /// with 0.166.0), Copilot (1.0.102), Grok (1.0.41) and Droid (0.225.2) under another one; of Droid's stops only the first line of the transcript tells.
+    fn is_of_a_subagent(&self, transcript: &str) -> bool {
+        const FIELDS: [&str; 3] = ["parent_agent_id", "subagentType", "calling_session_id"];
+        let is_called = |first: Value| first.get("callingSessionId").is_some_and(Value::is_string);
+        let head = || {
+            matches!(self.host.message, Message::Transcript { .. })
+                .then(|| files::read_head(Path::new(transcript), LONGEST_HEAD).ok())
+                .flatten()
+        };
+        let first = || serde_json::from_slice(head()?.split(|byte| *byte == b'\n').next()?).ok();
+        FIELDS.iter().any(|field| self.fields.get(*field).is_some_and(Value::is_string)) || first().is_some_and(is_called)
     }
 
     /// A text; messages can be long, so it is not copied.

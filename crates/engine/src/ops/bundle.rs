@@ -384,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn f2_paths_move_with_the_folder_and_other_folders_do_not() {
+    fn f3_paths_move_with_the_folder_and_other_folders_do_not() {
         let text = r#"{"file":"/a/b/.claude/x","cwd":"/a/b","other":"/a/bc /x/a/b /a/b-2"}"#;
         assert_eq!(rewritten(text, "/a/b", "/new"), r#"{"file":"/new/.claude/x","cwd":"/new","other":"/a/bc /x/a/b /a/b-2"}"#);
         assert_eq!(rewritten(text, "/", "/new"), text);

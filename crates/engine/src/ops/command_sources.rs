@@ -64,6 +64,11 @@ impl Named {
         Named { name: name.to_owned(), command: Command { run, ..Command::shell("") }, purpose }
     }
 
+    /// What a fleet runs for an item that asks for an agent: some of them run commands without a question, whatever they are told.
+    pub fn of_agent(name: &str) -> Run {
+        argv(&["ralph", "run", "--agent", name])
+    }
+
     /// The permission mode that `ralph run` passes on, which is listed among the commands and is none.
     pub fn permission_mode(&self) -> Option<&str> {
         match &self.command.run {
@@ -135,6 +140,14 @@ impl Source {
     fn of_commands(project: &Project, origin: String, role: Role, key: &str, commands: Vec<Named>) -> Self {
         let trust = trust::of_commands(project, key, &runs(&commands));
         Source { origin, commands, trust, role, of_loops: false, of_subagents: false, basis: Basis::Commands(key.to_owned()) }
+    }
+
+    /// A list of work for a fleet, which no file of the project has to name: with the agents that its items ask for, too.
+    pub fn of_list(project: &Project, path: &str) -> Result<Self, Broken> {
+        let items = items(project, path)?;
+        let agents =
+            items.iter().filter_map(|item| Some(Named::new(&item.id, Named::of_agent(item.agent.as_deref()?), Purpose::Runs))).collect();
+        Ok(of_items(project, path, items, agents))
     }
 
     /// Whether any change of the file asks again, or only one of its commands.
@@ -209,13 +222,20 @@ fn list_of(gate: Gate) -> Option<String> {
 }
 
 fn list(project: &Project, path: &str) -> Result<Source, Broken> {
+    Ok(of_items(project, path, items(project, path)?, Vec::new()))
+}
+
+fn items(project: &Project, path: &str) -> Result<Vec<Item>, Broken> {
     let bytes = features::bytes(project, project.root(), path).map_err(|e| Broken::of_io(path, &e, Role::List))?;
-    let list = List::parse(&bytes).map_err(|problem| Broken::new(path, &problem, Role::List))?;
+    Ok(List::parse(&bytes).map_err(|problem| Broken::new(path, &problem, Role::List))?.items)
+}
+
+fn of_items(project: &Project, path: &str, items: Vec<Item>, more: Vec<Named>) -> Source {
     let of_item = |item: Item| {
         let named = move |line| Named { name: item.id.clone(), command: Command::shell(line), purpose: Purpose::Loops };
         item.verify.into_iter().map(named)
     };
-    Ok(Source::of_commands(project, path.to_owned(), Role::List, path, list.items.into_iter().flat_map(of_item).collect()))
+    Source::of_commands(project, path.to_owned(), Role::List, path, items.into_iter().flat_map(of_item).chain(more).collect())
 }
 
 /// The commands of loop files. `ralph status` reports those that cannot be read.
@@ -274,7 +294,10 @@ fn of_fleets(fleet: Fleet) -> impl Iterator<Item = Named> {
     let copied: Vec<&str> = ["cp"].into_iter().chain(fleet.copy.iter().map(String::as_str)).collect();
     let copy = (!fleet.copy.is_empty()).then(|| ("copy", argv(&copied)));
     let setup = fleet.setup.map(|line| ("setup", Run::Shell(line)));
-    [copy, setup].into_iter().flatten().map(|(name, run)| Named::new(name, run, Purpose::Runs))
+    // They decide which programs are found, and what those load.
+    let set: Vec<String> = fleet.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let env = (!set.is_empty()).then(|| ("env", argv(&["env"].into_iter().chain(set.iter().map(String::as_str)).collect::<Vec<_>>())));
+    [copy, setup, env].into_iter().flatten().map(|(name, run)| Named::new(name, run, Purpose::Runs))
 }
 
 fn argv(words: &[&str]) -> Run {

@@ -1,8 +1,12 @@
 //! A look before the first session: would sessions without a person get anywhere? A tool that is denied at night is a lost night.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
-use ralph_core::{gate::Gate, text::opening};
+use ralph_core::{
+    gate::Gate,
+    text::{opening, parse_tolerant},
+};
+use serde_json::Value;
 
 use crate::{
     gates::declared,
@@ -11,6 +15,7 @@ use crate::{
         Headless, acp,
         claude::{
             program::{dotted, said_version, version_in},
+            registration::CommandLine,
             version::MESSAGE_SINCE,
         },
     },
@@ -21,8 +26,11 @@ use crate::{
         survey::Survey,
     },
     store::{loops, project::Project},
-    sys::{env, process},
+    sys::{env, files, process},
 };
+
+/// A larger file of settings is not looked into.
+const MOST_SETTINGS: usize = 4 << 20;
 
 /// How long git may take to say that it is there.
 const GIT: Duration = Duration::from_secs(30);
@@ -56,9 +64,9 @@ impl Remark {
 pub fn look(project: &Project, permission_mode: Option<&str>, verify: &[String], agent: &Agent) -> Vec<Remark> {
     let path = match agent {
         Agent::Known(host, path) if host.is_claude() => path,
-        Agent::Known(host, _) => return of_another(host.headless.as_ref(), host.title, permission_mode),
-        Agent::Acp(agent, _) => return of_another(Some(&agent.headless), agent.title, permission_mode),
-        Agent::AcpCommand(_) => return of_another(Some(&acp::COMMAND.headless), acp::COMMAND.title, permission_mode),
+        Agent::Known(host, _) => return of_another(project, host.headless.as_ref(), host.title, permission_mode),
+        Agent::Acp(agent, _) => return of_another(project, Some(&agent.headless), agent.title, permission_mode),
+        Agent::AcpCommand(_) => return of_another(project, Some(&acp::COMMAND.headless), acp::COMMAND.title, permission_mode),
         // Of another program nothing is known.
         Agent::Command(_) => return Vec::new(),
     };
@@ -91,8 +99,14 @@ pub fn look(project: &Project, permission_mode: Option<&str>, verify: &[String],
 }
 
 /// What an agent other than Claude Code may do in its sessions.
-fn of_another(headless: Option<&Headless>, title: &str, mode: Option<&str>) -> Vec<Remark> {
+fn of_another(project: &Project, headless: Option<&Headless>, title: &str, mode: Option<&str>) -> Vec<Remark> {
     let Some(headless) = headless else { return Vec::new() };
+    let mut remarks = of_its_mode(headless, title, mode);
+    remarks.extend(loaded_unasked(project, headless.program, title));
+    remarks
+}
+
+fn of_its_mode(headless: &Headless, title: &str, mode: Option<&str>) -> Vec<Remark> {
     let known = || headless.modes.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     match mode {
         Some(mode) if headless.mode(Some(mode)).is_none() => {
@@ -163,7 +177,47 @@ fn run_unasked(project: &Project, survey: &Survey) -> Option<Remark> {
     })
 }
 
-fn version(path: &std::path::Path) -> Option<Remark> {
+/// Settings of a project in which other agents find programs to run, by the name of the agent's program.
+const WITH_PROGRAMS: [(&str, &[&str]); 5] = [
+    ("gemini", &[".gemini/settings.json"]),
+    ("qwen", &[".qwen/settings.json"]),
+    ("droid", &[".factory/settings.json", ".factory/mcp.json"]),
+    ("opencode", &["opencode.json", "opencode.jsonc"]),
+    ("kilo", &["opencode.json", "opencode.jsonc"]),
+];
+
+/// The same for another agent: in a session without a person it asks nobody whether the folder is trusted, or is told that it is.
+fn loaded_unasked(project: &Project, program: &str, title: &str) -> Option<Remark> {
+    let (_, files) = WITH_PROGRAMS.iter().find(|(name, _)| *name == program)?;
+    let named: Vec<&str> = files.iter().copied().filter(|file| names_programs(&project.root().join(file))).collect();
+    (!named.is_empty()).then(|| {
+        let text = format!(
+            "the programs that {} names (hooks, MCP servers) are run without a question when {title} works here: look at them",
+            named.join(" and ")
+        );
+        Remark::new(Weight::Warning, text)
+    })
+}
+
+/// Whether a file of settings names a program that is not ralph. One that cannot be read may.
+fn names_programs(file: &Path) -> bool {
+    fn is_named(value: &Value) -> bool {
+        match value {
+            Value::Array(all) => all.iter().any(is_named),
+            Value::Object(fields) => {
+                let here = fields.get("command").is_some_and(|_| !CommandLine::of(value).is_some_and(|line| line.is_ralphs()));
+                here || fields.values().any(is_named)
+            }
+            _ => false,
+        }
+    }
+    match files::read(file, MOST_SETTINGS) {
+        Ok(bytes) => parse_tolerant::<Value>(&bytes).map_or(true, |value| is_named(&value)),
+        Err(e) => !files::is_missing(&e),
+    }
+}
+
+fn version(path: &Path) -> Option<Remark> {
     let said = said_version(path);
     let shown = path.display();
     match said.as_deref().and_then(version_in) {
@@ -255,6 +309,31 @@ fn gate_lines(project: &Project) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A repository that one does not know can name programs that an agent runs by itself.
+    #[test]
+    fn t1_programs_that_a_project_names_for_another_agent_are_told() {
+        let scratch = crate::sys::temp_dir::Scratch::create("ralph-preflight-", false).unwrap();
+        let project = Project::at(scratch.path());
+        let told = |program: &str| loaded_unasked(&project, program, "It").is_some();
+        assert!(!told("gemini") && !told("opencode"));
+        std::fs::create_dir(scratch.path().join(".gemini")).unwrap();
+        let settings = |text: &str| files::write_whole(&scratch.path().join(".gemini/settings.json"), text.as_bytes()).unwrap();
+        for (text, is_told) in [
+            (r#"{"theme": "dark"}"#, false),
+            (r#"{"hooks": {"AfterAgent": [{"hooks": [{"type": "command", "command": "ralph hook gemini"}]}]}}"#, false),
+            (r#"{"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "command": "./evil.sh"}]}]}}"#, true),
+            (r#"{"mcpServers": {"x": {"command": "node", "args": ["evil.js"]}}}"#, true),
+            ("{", true),
+        ] {
+            settings(text);
+            assert_eq!(told("gemini"), is_told, "{text}");
+        }
+        assert!(!told("qwen"));
+        files::write_whole(&scratch.path().join("opencode.json"), br#"{"mcp": {"x": {"type": "local", "command": ["node", "evil.js"]}}}"#)
+            .unwrap();
+        assert!(told("opencode"));
+    }
 
     #[test]
     fn u4_no_permissions_and_no_container_is_worth_a_warning() {

@@ -149,13 +149,14 @@ fn plugin(text: &str, command: &str, name: &str) -> String {
     text.replacen(&format!("{}[];", Form::HOOK), &format!("{}{words};", Form::HOOK), 1)
 }
 
-/// The name and the text of a command's file. The hook reads what was typed; these files only make the agent know the commands.
+/// The name and the text of a command's file. The hook reads what was typed; these files only make the agent know the commands, and its model must not call them.
 fn command_file(command: &Command, form: CommandForm) -> (String, String) {
     let description = command.description();
     match form {
-        CommandForm::Markdown(args) => {
-            (command.file_name(), format!("---\ndescription: \"{description}\"\n---\n\n/{} {args}\n", command.short))
-        }
+        CommandForm::Markdown(args) => (
+            command.file_name(),
+            format!("---\ndescription: \"{description}\"\ndisable-model-invocation: true\n---\n\n/{} {args}\n", command.short),
+        ),
         // The hook sees the expanded text, so that is the command as it was typed.
         CommandForm::Toml(args) => {
             (format!("{}.toml", command.short), format!("description = \"{description}\"\nprompt = \"/{} {args}\"\n", command.short))

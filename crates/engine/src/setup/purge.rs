@@ -31,6 +31,8 @@ pub struct Purge {
     pub excluded: Option<(PathBuf, Vec<String>)>,
     /// Working trees, which may have work in them: they stay.
     pub worktrees: Vec<PathBuf>,
+    /// What fleets have: work that has not landed may be nowhere else, so they stay.
+    pub fleets: Vec<PathBuf>,
 }
 
 impl Purge {
@@ -43,10 +45,12 @@ impl Purge {
             [] => vec![own],
             _ => entries(&own).into_iter().filter(|path| !path.ends_with("worktrees")).collect(),
         };
-        folders.extend(if everything {
-            env::state_dir()
-        } else {
-            project.state_file("root").and_then(|root| Some(root.parent()?.to_owned()))
+        let all = env::state_dir().filter(|_| everything);
+        let fleets: Vec<PathBuf> = all.iter().flat_map(|state| entries(&state.join("fleets"))).collect();
+        folders.extend(match all {
+            Some(state) if !fleets.is_empty() => entries(&state).into_iter().filter(|path| !path.ends_with("fleets")).collect(),
+            Some(state) => vec![state],
+            None => project.state_file("root").and_then(|root| Some(root.parent()?.to_owned())).into_iter().collect(),
         });
         folders.retain(|path| fs::symlink_metadata(path).is_ok());
         let snapshots = snapshots::loops(project, PATIENCE).unwrap_or_default();
@@ -56,6 +60,7 @@ impl Purge {
             snapshots,
             excluded: excluded(project),
             worktrees,
+            fleets,
         }
     }
 

@@ -1,10 +1,10 @@
 //! The project's `ralph.toml` for `ralph init`: the one that exists, or one that would fit. It is created, never changed.
 
-use std::{fs, io, path::Path};
+use std::{collections::BTreeSet, fs, io, path::Path};
 
 use ralph_core::config::{
     self, Config,
-    detect::{FILES, Root},
+    detect::{FILES, Proposal, Root},
 };
 
 use crate::{
@@ -24,6 +24,9 @@ use crate::{
 
 /// A folder with more files than this is looked at in part.
 const MOST_NAMES: usize = 10_000;
+
+/// So many tests tell which program they are for.
+const MOST_TESTS: usize = 8;
 
 /// A project's `ralph.toml`, as far as `ralph init` has to do with it.
 #[derive(Debug)]
@@ -63,22 +66,31 @@ impl RalphToml {
             return RalphToml::Exists(read.map(|(config, trust)| (names(config), trust)));
         }
         let proposals = seen(project).proposals();
-        if proposals.is_empty() {
-            let is_marked = [".git", ".claude", ".ralph"].iter().any(|mark| root.join(mark).exists());
-            return if is_marked { RalphToml::NothingFound } else { RalphToml::NoProject };
+        let is_marked = || [".git", ".claude", ".ralph"].iter().any(|mark| root.join(mark).exists());
+        match proposals.is_empty() {
+            true if !is_marked() => RalphToml::NoProject,
+            _ if !files::may_write_into(root) => RalphToml::ReadOnly,
+            true => RalphToml::NothingFound,
+            false => RalphToml::Proposed(Draft::of(&proposals, project, survey)),
         }
-        if !files::may_write_into(root) {
-            return RalphToml::ReadOnly;
-        }
-        let (permissions, _) = Permissions::unattended(survey, root, None);
-        let accepts_edits = permissions.fate("Edit") == Fate::Asked;
-        let text = config::draft(&proposals, accepts_edits);
-        let gates = proposals.into_iter().map(|proposal| (proposal.name, proposal.command)).collect();
-        RalphToml::Proposed(Draft { gates, accepts_edits, text })
     }
 }
 
 impl Draft {
+    /// One with the command that a person named.
+    pub fn with_command(project: &Project, survey: &Survey, command: &str) -> Self {
+        let named =
+            Proposal { name: "tests".to_owned(), command: command.to_owned(), why: "the command that you named".to_owned(), is_slow: true };
+        Self::of(&[named], project, survey)
+    }
+
+    fn of(proposals: &[Proposal], project: &Project, survey: &Survey) -> Self {
+        let (permissions, _) = Permissions::unattended(survey, project.root(), None);
+        let accepts_edits = permissions.fate("Edit") == Fate::Asked;
+        let gates = proposals.iter().map(|proposal| (proposal.name.clone(), proposal.command.clone())).collect();
+        Draft { gates, accepts_edits, text: config::draft(proposals, accepts_edits) }
+    }
+
     /// Writes the file, unless there is one by now.
     pub fn write(&self, project: &Project) -> Result<(), Problem> {
         let path = project.root().join(config::FILE);
@@ -99,11 +111,21 @@ impl Draft {
 
 /// The names at the project's root, and the files that say how it is tested: small plain ones that are inside of the project.
 fn seen(project: &Project) -> Root {
-    let text = |file: &&str| Some(String::from_utf8_lossy(&trust::read(project, file).ok()?).into_owned());
-    Root { names: names(project.root()), contents: FILES.iter().filter_map(|file| Some(((*file).to_owned(), text(file)?))).collect() }
+    let text = |file: &str| Some(String::from_utf8_lossy(&trust::read(project, file).ok()?).into_owned());
+    let names = names(project.root());
+    let tests = python_tests(project.root(), &names);
+    let read = FILES.iter().map(|file| (*file).to_owned()).chain(tests).filter_map(|file| Some((file.clone(), text(&file)?)));
+    Root { contents: read.collect(), names }
 }
 
-fn names(folder: &Path) -> std::collections::BTreeSet<String> {
+/// Some of Python's tests, by their paths: at the root, and where they usually stand.
+fn python_tests(root: &Path, at_root: &BTreeSet<String>) -> Vec<String> {
+    let below = |folder: &'static str| names(&root.join(folder)).into_iter().map(move |name| format!("{folder}/{name}"));
+    let all = at_root.iter().cloned().chain(["tests", "test"].into_iter().filter(|folder| at_root.contains(*folder)).flat_map(below));
+    all.filter(|path| Root::is_python_test(path)).take(MOST_TESTS).collect()
+}
+
+fn names(folder: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES);
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }

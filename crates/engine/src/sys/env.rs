@@ -45,6 +45,11 @@ pub fn is_on(value: &str) -> bool {
 /// Set for every command of a gate, to the gate's name.
 pub const GATE: &str = "RALPH_GATE";
 
+/// How many commands of gates may run at a time on this machine; `None`: any number. A fleet sets it for all that it starts.
+pub(crate) fn gates_at_once() -> Option<u64> {
+    text("RALPH_GATES_AT_ONCE")?.trim().parse().ok().filter(|most| *most > 0)
+}
+
 /// Whether a gate's command started this process.
 pub(crate) fn is_within_gate() -> bool {
     os(GATE).is_some()

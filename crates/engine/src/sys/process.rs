@@ -85,6 +85,11 @@ pub fn is_root() -> bool {
     false
 }
 
+/// Ends every process of this user's that has this variable with this value, and what descends from it. Returns how many there were.
+pub fn end_marked(name: &str, value: &OsStr) -> usize {
+    value.to_str().map_or(0, |value| process_tree::end_marked(&format!("{name}={value}")))
+}
+
 /// Runs another program in place of this one, with the same terminal and environment. Where a system cannot do that, its exit code comes back.
 #[expect(clippy::disallowed_methods, reason = "the one place that hands over to another program")]
 pub fn run_instead(program: &Path, args: impl Iterator<Item = std::ffi::OsString>) -> io::Result<u8> {

@@ -81,6 +81,8 @@ pub struct Told {
     interrupted: Arc<AtomicBool>,
     ended: Arc<AtomicBool>,
     interrupts: Arc<AtomicUsize>,
+    asked: Arc<AtomicBool>,
+    requests: Arc<AtomicUsize>,
 }
 
 impl Told {
@@ -91,11 +93,15 @@ impl Told {
         let told = Told::default();
         let _ = signal_hook::flag::register(SIGINT, Arc::clone(&told.interrupted));
         let _ = signal_hook::flag::register(SIGTERM, Arc::clone(&told.ended));
+        let _ = signal_hook::flag::register(SIGINT, Arc::clone(&told.asked));
+        let _ = signal_hook::flag::register(SIGTERM, Arc::clone(&told.asked));
         if !is_ignored(SIGHUP) {
             let _ = signal_hook::flag::register(SIGHUP, Arc::clone(&told.ended));
+            let _ = signal_hook::flag::register(SIGHUP, Arc::clone(&told.asked));
         }
         if was_asked() {
             told.ended.store(true, Ordering::Relaxed);
+            told.asked.store(true, Ordering::Relaxed);
         }
         obey_no_more();
         TOLD.get_or_init(|| told).clone()
@@ -112,6 +118,14 @@ impl Told {
             self.interrupts.fetch_add(1, Ordering::Relaxed);
         }
         self.interrupts.load(Ordering::Relaxed)
+    }
+
+    /// How often this process was asked to end, by a person or by the system; several requests between two calls count as one.
+    pub fn requests(&self) -> usize {
+        if self.asked.swap(false, Ordering::Relaxed) {
+            self.requests.fetch_add(1, Ordering::Relaxed);
+        }
+        self.requests.load(Ordering::Relaxed)
     }
 
     /// The system wants this process to end, or its terminal or parent is gone.

@@ -26,7 +26,7 @@ fi
 "#;
 
 /// `ralph` beside `ralph-fleet`: it is built with the rest of the workspace, and else now.
-fn programs() -> &'static Path {
+pub(crate) fn programs() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let folder = Path::new(env!("CARGO_BIN_EXE_ralph-fleet")).parent().unwrap().to_owned();
@@ -69,11 +69,14 @@ impl Bed {
         fs::write(self.root.path().join(path), text).unwrap();
     }
 
-    fn clean(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    /// A program in the repository, with a clean environment.
+    pub(crate) fn clean(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
+        let (toolchain, path) = (Path::new(env!("CARGO")).parent().map(Path::to_owned), std::env::var_os("PATH").unwrap());
         command
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
+            // The toolchain itself before what would look for one in the home folder, which is another one here.
+            .env("PATH", std::env::join_paths(toolchain.into_iter().chain(std::env::split_paths(&path))).unwrap())
             .env("HOME", self.root.path().join("home"))
             .env("MARKS", self.root.path().join("marks"));
         command.current_dir(self.repo());
@@ -154,6 +157,12 @@ impl Bed {
     pub(crate) fn marks(&self) -> PathBuf {
         self.root.path().join("marks")
     }
+}
+
+/// Whether a process lives; one that nobody has buried yet does not.
+pub(crate) fn lives(pid: impl std::fmt::Display) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
 }
 
 /// A list of items, all on one line.

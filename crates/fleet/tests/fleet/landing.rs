@@ -25,7 +25,7 @@ say "$task"
 
 /// Twelve items with conflicts, a compact list, a dirty checkout, a person who commits meanwhile, a flaky gate, an item that breaks another's tests.
 #[test]
-fn f8_twelve_items_land_proven_and_no_file_of_the_persons_is_touched() {
+fn f4_twelve_items_land_proven_and_no_file_of_the_persons_is_touched() {
     let items = [
         ("N1", "note one"),
         ("N2", "note two"),
@@ -44,7 +44,7 @@ fn f8_twelve_items_land_proven_and_no_file_of_the_persons_is_touched() {
     let bed = Bed::new(&[("feature_list.json", &list), ("check.sh", CHECK), ("notes.txt", "start\n"), ("mine.txt", "mine\n")], AGENT);
     bed.write("mine.txt", "not committed\n");
     bed.write("untracked.txt", "untracked\n");
-    let before = (bed.git(&["status", "--porcelain"]), bed.git(&["ls-files", "--stage"]));
+    let before = (bed.git(&["status", "--porcelain"]), bed.git(&["ls-files", "--stage"]), files_of(&bed));
     let mut run = bed.start("feature_list.json", &["--workers", "4", "--verify", "sh check.sh"]);
     // The person goes on in the same repository.
     bed.until("a landing", || bed.log().matches(" landed ").count() >= 2);
@@ -56,8 +56,13 @@ fn f8_twelve_items_land_proven_and_no_file_of_the_persons_is_touched() {
 
     assert_eq!(bed.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
     assert_eq!(bed.git(&["status", "--porcelain"]), before.0);
-    assert!(bed.git(&["ls-files", "--stage"]).contains(&before.1.lines().next().unwrap().to_owned()));
-    assert_eq!(fs::read_to_string(bed.repo().join("mine.txt")).unwrap(), "not committed\n");
+    // Index and files are as they were, but for the person's own commit.
+    let own = |line: &&str| !line.contains("persons.txt");
+    let index = bed.git(&["ls-files", "--stage"]);
+    assert_eq!(index.lines().filter(own).collect::<Vec<_>>(), before.1.lines().collect::<Vec<_>>());
+    let mut files = files_of(&bed);
+    assert_eq!(files.remove("persons.txt").as_deref(), Some(b"by hand\n".as_slice()));
+    assert_eq!(files, before.2);
     // The list is as it was, with twelve values changed.
     assert_eq!(bed.git(&["show", "ralph/feature-list:feature_list.json"]), list.replace("false", "true"));
     assert!(bed.log().contains("flaky") && bed.log().contains("sent-back"), "{}", bed.log());
@@ -71,6 +76,13 @@ fn f8_twelve_items_land_proven_and_no_file_of_the_persons_is_touched() {
     // In the morning.
     bed.git(&["merge", "-q", "--ff-only", "ralph/feature-list"]);
     assert!(bed.git(&["show", "HEAD:notes.txt"]).lines().count() >= 4 && bed.repo().join("persons.txt").is_file());
+}
+
+/// All files of the person's but git's own, with their bytes.
+fn files_of(bed: &Bed) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(bed.repo()).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.is_file());
+    files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap())).collect()
 }
 
 /// Every first-parent commit, in a clone of its own.
@@ -87,7 +99,7 @@ fn every_commit_passes(bed: &Bed, branch: &str) {
 
 /// What the target has without the job is nobody's fault: landing stops and says so, and the job stays proven.
 #[test]
-fn f8_a_red_target_blames_nobody() {
+fn f4_a_red_target_blames_nobody() {
     let check = "test ! -e red.txt || test \"$RALPH_SLOT\" != 0\n";
     let bed = Bed::new(
         &[("feature_list.json", &compact(&[("A", "alpha")])), ("check.sh", check), ("red.txt", "red\n")],
@@ -102,9 +114,9 @@ fn f8_a_red_target_blames_nobody() {
     assert_eq!(run.wait().unwrap().code(), Some(0), "{}", bed.log());
 }
 
-/// A lock file of which both sides changed is made anew by its own tool; a file that is named `union` keeps both sides.
+/// A file that is named `union` keeps both sides.
 #[test]
-fn f8_files_of_which_both_sides_count_keep_both() {
+fn f4_files_of_which_both_sides_count_keep_both() {
     let toml = "[fleet]\nunion = [\"CHANGELOG.md\"]\n";
     let agent = "printf '# Changes\\n- %s\\n' \"$task\" > CHANGELOG.md; sleep 0.3; say \"$task\"\n";
     let list = compact(&[("A", "alpha"), ("B", "beta")]);
@@ -120,7 +132,7 @@ fn f8_files_of_which_both_sides_count_keep_both() {
 
 /// Nothing lands before a person has looked at it; what they send back comes again with their words.
 #[test]
-fn f8_with_review_a_person_decides_what_lands() {
+fn f4_with_review_a_person_decides_what_lands() {
     let agent = "case \"$prompt\" in *\"came back\"*) echo better > a.txt;; *) echo x > a.txt;; esac; say a\n";
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], agent);
     let (code, said) = bed.run("feature_list.json", &["--verify", "true", "--review"]);
@@ -136,7 +148,7 @@ fn f8_with_review_a_person_decides_what_lands() {
 
 /// A lander that is killed after its push is not told: the next one finds the job on the branch.
 #[test]
-fn f8_what_was_pushed_without_a_word_has_landed() {
+fn f4_what_was_pushed_without_a_word_has_landed() {
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > a.txt; say a\n");
     let (code, said) = bed.run("feature_list.json", &["--verify", "true", "--review"]);
     assert_eq!(code, 12, "{said}");
@@ -151,4 +163,165 @@ fn f8_what_was_pushed_without_a_word_has_landed() {
     assert_eq!(bed.fleet(&["land", "A"]).0, 0);
     let (code, said) = bed.run("feature_list.json", &["--verify", "true", "--review"]);
     assert_eq!((code, bed.git(&["rev-parse", "ralph/feature-list"])), (0, commit), "{said}");
+}
+
+/// A lock file of which both sides changed: the target's version, brought up to date by its own tool.
+#[test]
+fn f4_a_lock_file_that_conflicts_is_made_anew_by_its_tool() {
+    let member =
+        |name: &str| (format!("{name}/Cargo.toml"), format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"));
+    let agent = "mkdir -p \"$task/src\"; touch \"$task/src/lib.rs\"\n\
+        printf '[package]\\nname = \"%s\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n' \"$task\" > \"$task/Cargo.toml\"\n\
+        cargo generate-lockfile --offline && sleep 1 && say \"$task\"\n";
+    let lock = "version = 4\n\n[[package]]\nname = \"mid\"\nversion = \"0.1.0\"\n";
+    let (mid, manifest) = member("mid");
+    let list = compact(&[("A", "alpha"), ("B", "beta")]);
+    let files = [
+        ("feature_list.json", list.as_str()),
+        ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"*\"]\nexclude = [\"target\"]\n"),
+        ("Cargo.lock", lock),
+        (".gitignore", "target\n"),
+    ];
+    let bed = Bed::new(&files, agent);
+    fs::create_dir_all(bed.repo().join("mid/src")).unwrap();
+    bed.write(&mid, &manifest);
+    bed.write("mid/src/lib.rs", "");
+    bed.git(&["add", "-A"]);
+    bed.git(&["commit", "-qm", "A crate"]);
+    // The toolchain of this machine, not one that rustup would look for in the home folder.
+    let (code, said) =
+        bed.run("feature_list.json", &["--workers", "2", "--verify", "cargo metadata --locked --offline --format-version 1 >/dev/null"]);
+    assert_eq!(code, 0, "{said}");
+    let lock = bed.git(&["show", "ralph/feature-list:Cargo.lock"]);
+    assert!(["alpha", "beta", "mid"].iter().all(|name| lock.contains(&format!("name = \"{name}\""))), "{lock}");
+    assert!(!said.contains("sent-back"), "{said}");
+}
+
+/// `--squash`: one commit with one parent for each job.
+#[test]
+fn f4_a_squashed_job_is_one_commit_with_one_parent() {
+    let agent = "echo 1 > one.txt; git add -A; git commit -qm 'a step'; echo x > \"$task.txt\"; say x\n";
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha"), ("B", "beta")]))], agent);
+    let (code, said) = bed.run("feature_list.json", &["--workers", "1", "--verify", "true", "--squash"]);
+    assert_eq!(code, 0, "{said}");
+    let log = bed.git(&["log", "--format=%p|%s", "main..ralph/feature-list"]);
+    let lines: Vec<&str> = log.lines().collect();
+    assert!(lines.len() == 2 && lines.iter().all(|line| !line.split('|').next().unwrap().contains(' ')), "{log}");
+    assert_eq!(bed.git(&["show", "ralph/feature-list:one.txt"]), "1");
+}
+
+/// `--land none`: what is proven stays where it is, what waits for it waits, and the run ends.
+#[test]
+fn f4_without_landing_proven_work_stays_where_it_is() {
+    let list = r#"{"features": [{"id": "A", "description": "alpha", "passes": false}, {"id": "B", "description": "beta", "dependsOn": ["A"], "passes": false}]}"#;
+    let bed = Bed::new(&[("feature_list.json", list)], "echo x > \"$task.txt\"; say x\n");
+    let (code, said) = bed.run("feature_list.json", &["--verify", "true", "--land", "none"]);
+    assert_eq!((code, bed.of_job("a", "state").as_str(), bed.of_job("b", "state").as_str()), (12, "proven", "waits"), "{said}");
+    assert_eq!(bed.git(&["branch", "--list", "ralph/*"]), "");
+}
+
+/// What cannot be landed as it should be needs a person, with the reason: a submodule, a file that LFS keeps, a remote that takes signed commits only.
+#[test]
+fn f4_what_only_a_person_can_land_says_why() {
+    let agent = "case \"$task\" in\n\
+        module) mkdir lib; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),lib; git commit -qm module; echo '<promise>DONE</promise>';;\n\
+        large) printf '*.bin filter=lfs\\n' > .gitattributes; echo x > big.bin; say large;;\n\
+        esac\n";
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("M", "module"), ("L", "large")]))], agent);
+    let (code, said) = bed.run("feature_list.json", &["--workers", "1", "--verify", "true", "--max-iterations", "3"]);
+    assert_eq!(code, 12, "{said}");
+    for (id, why) in [("m", "submodule lib"), ("l", "big.bin, which Git LFS keeps")] {
+        assert!(bed.of_job(id, "state") == "needs-person" && bed.of_job(id, "why").contains(why), "{id}: {}", bed.of_job(id, "why"));
+    }
+}
+
+/// A branch that takes only signed commits refuses the fleet's: the work needs a person, and is not lost.
+#[test]
+fn f4_a_branch_that_wants_signatures_needs_a_person() {
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > a.txt; say x\n");
+    let hook = bed.repo().join(".git/hooks/pre-receive");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\necho 'error: GH006: Commits must have verified signatures.' >&2\nexit 1\n").unwrap();
+    Command::new("chmod").arg("+x").arg(&hook).status().unwrap();
+    let (code, said) = bed.run("feature_list.json", &["--verify", "true"]);
+    assert_eq!((code, bed.of_job("a", "state").as_str()), (12, "needs-person"), "{said}");
+    assert!(bed.of_job("a", "why").contains("only signed commits"), "{}", bed.of_job("a", "why"));
+}
+
+/// A branch that is checked out is not moved, whatever the person's settings let others push.
+#[test]
+fn f4_no_setting_lets_a_checked_out_branch_be_moved() {
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > a.txt; say x\n");
+    bed.git(&["config", "receive.denyCurrentBranch", "ignore"]);
+    bed.git(&["switch", "-qc", "ralph/feature-list"]);
+    let before = bed.git(&["rev-parse", "HEAD"]);
+    let mut run = bed.start("feature_list.json", &["--verify", "true", "--base", "main"]);
+    bed.until("the word", || bed.fleet(&["status"]).1.contains("checked out: switch"));
+    assert_eq!((bed.git(&["rev-parse", "HEAD"]), bed.git(&["status", "--porcelain"])), (before, String::new()));
+    bed.git(&["switch", "-q", "main"]);
+    assert_eq!(run.wait().unwrap().code(), Some(0), "{}", bed.log());
+}
+
+/// A list of check boxes, and one that git does not know: it is marked where it is.
+#[test]
+fn f4_marks_are_set_in_every_kind_of_list() {
+    let boxes = "# Plan\n\n- [ ] T-1: alpha\n  - [ ] a step\n- [ ] T-2: beta\n";
+    let bed = Bed::new(&[("plan.md", boxes), ("x.txt", "x\n")], "echo x > \"$(echo \"$task\" | tr -dc a-z).txt\"; say x\n");
+    let (code, said) = bed.run("plan.md", &["--workers", "2", "--verify", "true"]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(bed.git(&["show", "ralph/plan:plan.md"]), boxes.replace("[ ]", "[x]").trim_end());
+    assert!(!said.contains("sent-back"), "{said}");
+    bed.write("mine.json", &compact(&[("A", "gamma"), ("B", "delta")]));
+    let (code, said) = bed.run("mine.json", &["--workers", "2", "--verify", "true"]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(
+        fs::read_to_string(bed.repo().join("mine.json")).unwrap(),
+        compact(&[("A", "gamma"), ("B", "delta")]).replace("false", "true")
+    );
+    assert_eq!(bed.git(&["status", "--porcelain"]), "?? mine.json");
+}
+
+/// A tree that is known to pass is not measured again where its gate says that it depends on nothing else.
+#[test]
+fn f4_a_known_tree_is_free() {
+    let toml = "[[gate]]\nname = \"tests\"\ncommand = \"echo ran >> '{marks}/ran'\"\nany_clone = true\n";
+    let bed = Bed::new(&[("a.txt", "a\n")], "echo x > b.txt; say x\n");
+    bed.write("ralph.toml", &toml.replace("{marks}", bed.marks().to_str().unwrap()));
+    bed.git(&["add", "-A"]);
+    bed.git(&["commit", "-qm", "Gates"]);
+    assert_eq!(bed.ralph(&["trust", "--yes"]).0, 0);
+    assert_eq!(bed.fleet(&["add", "Write b"]).0, 0);
+    let agent = format!("sh '{}'", bed.root.path().join("agent.sh").display());
+    let (code, said) = bed.fleet(&["run", "--workers", "1", "--agent-cmd", &agent]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(fs::read_to_string(bed.marks().join("ran")).unwrap().lines().count(), 1, "the lander measured what the slot had: {said}");
+}
+
+/// The gates are those that the person trusted: what an agent writes into ralph.toml has no word. What is not committed does not pass.
+#[test]
+fn f4_an_agents_branch_has_no_word_in_its_gates() {
+    let agent = "printf '[[gate]]\\ncommand = \"true\"\\n' > ralph.toml; say weaker\n";
+    let toml = "[[gate]]\nname = \"proof\"\ncommand = \"test -f proof.txt\"\n";
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")])), ("ralph.toml", toml)], agent);
+    assert_eq!(bed.ralph(&["trust", "--yes"]).0, 0);
+    let (code, said) = bed.run("feature_list.json", &["--max-iterations", "2"]);
+    assert_eq!((code, bed.of_job("a", "state").as_str()), (12, "needs-person"), "{said}");
+    bed.write_outside("agent.sh", "cat >/dev/null; echo x > proof.txt; echo '<promise>DONE</promise>'\n");
+    assert_eq!(bed.fleet(&["release", "A"]).0, 0);
+    let (code, said) = bed.run("feature_list.json", &["--max-iterations", "4"]);
+    assert_eq!((code, bed.of_job("a", "state").as_str()), (12, "needs-person"), "nothing was committed: {said}");
+}
+
+/// Jobs that all change the same lines: each comes back at most twice, because nothing lands past the one that came back for the last time.
+#[test]
+fn f4_jobs_that_all_conflict_land_one_after_the_other() {
+    let items: Vec<(String, String)> = (0..8).map(|n| (format!("J{n}"), format!("job{n}"))).collect();
+    let list = compact(&items.iter().map(|(id, task)| (id.as_str(), task.as_str())).collect::<Vec<_>>());
+    let agent = "printf 'start\\n%s\\n' \"$task\" > notes.txt; sleep 0.3; say \"$task\"\n";
+    let bed = Bed::new(&[("feature_list.json", &list), ("notes.txt", "start\n")], agent);
+    let (code, said) = bed.run("feature_list.json", &["--workers", "4", "--verify", "! grep -q '<<<<' notes.txt"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("sent-back"), "{said}");
+    let notes = bed.git(&["show", "ralph/feature-list:notes.txt"]);
+    assert!(items.iter().all(|(_, task)| notes.lines().filter(|line| line == task).count() == 1), "{notes}");
 }

@@ -12,6 +12,9 @@ use crate::bed::{Bed, compact};
 
 const JOBS: usize = 40;
 
+/// Every job takes two iterations; the second one needs the first one's work, wherever that was done.
+const AGENT: &str = "sleep 0.2\nif [ -f \"$task.begun\" ]; then echo x > \"$task.txt\"; say \"$task\"; else echo x > \"$task.begun\"; git add -A; git commit -qm begun; fi\n";
+
 struct Machine<'b> {
     bed: &'b Bed,
     name: &'static str,
@@ -43,14 +46,14 @@ impl Machine<'_> {
 }
 
 #[test]
-fn f12_forty_jobs_on_three_machines_land_once_each_under_a_nemesis() {
+fn f3_forty_jobs_on_three_machines_land_once_each_under_a_nemesis() {
     let server = match NatsServer::start(NatsVersion::Newest, "") {
         Ok(server) => server,
         Err(skip) => return skip.tell(),
     };
     let names: Vec<String> = (0..JOBS).map(|n| format!("J{n}")).collect();
     let list = compact(&names.iter().map(|name| (name.as_str(), name.as_str())).collect::<Vec<_>>());
-    let bed = Bed::new(&[("feature_list.json", &list)], "sleep 0.2; echo x > \"$task.txt\"; say \"$task\"\n");
+    let bed = Bed::new(&[("feature_list.json", &list)], AGENT);
     let remote = bed.root.path().join("remote.git");
     bed.git(&["clone", "-q", "--bare", ".", remote.to_str().unwrap()]);
     let url = server.url();
@@ -65,9 +68,13 @@ fn f12_forty_jobs_on_three_machines_land_once_each_under_a_nemesis() {
         bed.until("landings", || landed() >= round * 6 || run_ended(&remote));
         machines[0].kill();
         machines[1].signal("STOP");
+        // The lander, with whatever it was about to say.
+        run.kill().unwrap();
+        run.wait().unwrap();
         server.kill();
         thread::sleep(Duration::from_millis(500));
         server.restart();
+        run = bed.start("feature_list.json", &more);
         machines[0].start();
         // Longer than a lease.
         thread::sleep(Duration::from_secs(4));
@@ -81,6 +88,7 @@ fn f12_forty_jobs_on_three_machines_land_once_each_under_a_nemesis() {
         assert!(machine.child.as_mut().unwrap().wait().unwrap().success());
     }
     assert_eq!(code, Some(0), "{}", bed.log());
+    no_stale_write(&server.url());
     let log = git_log(&remote);
     let mut jobs: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
     jobs.sort_unstable();
@@ -99,4 +107,81 @@ fn git_log(remote: &std::path::Path) -> String {
 
 fn run_ended(remote: &std::path::Path) -> bool {
     git_log(remote).lines().filter(|line| !line.is_empty()).count() >= JOBS
+}
+
+/// The log of a job has no line of an older claim after one of a newer claim that was written down, and each job landed once.
+fn no_stale_write(url: &str) {
+    use ralph_fleet::store::{Store as _, nats};
+    let store = nats::Nats::open(nats::Settings::new(url, "feature-list")).unwrap();
+    let lines = store.read_log("events").unwrap();
+    let mut landed = std::collections::BTreeMap::<String, usize>::new();
+    for line in lines.iter().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()) {
+        if line["event"] == "landed" {
+            *landed.entry(line["job"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+    }
+    assert!(landed.values().all(|times| *times == 1), "{landed:?}");
+    for (key, entry) in store.list("job.").unwrap() {
+        let job: serde_json::Value = serde_json::from_slice(&entry.value).unwrap();
+        assert!(job["state"] == "landed" && job["iterations"].as_u64() >= Some(2), "{key}: {job}");
+    }
+}
+
+/// Workers that ask for signatures run only what a known key signed: neither a fleet that another one began, nor a task that another one added or changed.
+#[test]
+fn f7_only_signed_tasks_are_run_where_signatures_are_asked_for() {
+    let server = match NatsServer::start(NatsVersion::Newest, "") {
+        Ok(server) => server,
+        Err(skip) => return skip.tell(),
+    };
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > \"$task.txt\"; say x\n");
+    let remote = bed.root.path().join("remote.git");
+    bed.git(&["clone", "-q", "--bare", ".", remote.to_str().unwrap()]);
+    let key = |name: &str| {
+        let pair = nkeys::KeyPair::new_user();
+        bed.write_outside(name, &format!("{}\n", pair.seed().unwrap()));
+        (bed.root.path().join(name), pair.public_key())
+    };
+    let ((mine, my_key), (others, others_key)) = (key("mine"), key("others"));
+    let url = server.url();
+    let at = |key: &std::path::Path, args: &[&str]| {
+        let mut all = args.to_vec();
+        all.extend(["--fleet", "night", "--queue", &url]);
+        let output = bed.command(&all).env("NATS_NKEY", key).output().unwrap();
+        (output.status.code(), format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)))
+    };
+    let agent = format!("sh '{}'", bed.root.path().join("agent.sh").display());
+    let more = ["--verify", "true", "--agent-cmd", &agent, "--remote", remote.to_str().unwrap()];
+    let begins = [&["run", "feature_list.json", "--workers", "0"], &more[..]].concat();
+    let (code, said) = at(&mine, &begins);
+    assert!(code == Some(0) && said.contains("ralph fleet worker"), "{said}");
+    let (code, said) = at(&others, &["add", "Something else"]);
+    assert_eq!(code, Some(0), "{said}");
+    // A worker that knows only the other key runs nothing at all.
+    let (code, said) = at(&others, &["worker", "--signer", &others_key]);
+    assert!(code == Some(1) && said.contains(&format!("is signed by {my_key}")), "{said}");
+    let (code, said) = at(&mine, &["worker", "--signer", "nonsense"]);
+    assert!(code == Some(1) && said.contains("no public key"), "{said}");
+    // The task was signed by mine, and then changed by someone who can write.
+    let (code, said) = at(&mine, &["add", "Changed later"]);
+    assert_eq!(code, Some(0), "{said}");
+    change(&url, "spec.changed-later", |spec| spec["task"] = "rm -rf /".into());
+    let (code, said) = at(&mine, &[&["run", "feature_list.json", "--workers", "1", "--signer", &my_key], &more[..]].concat());
+    assert_eq!(code, Some(12), "{said}");
+    assert!(
+        said.contains(&format!("is signed by {others_key}, which no --signer"))
+            && said.contains(&format!("was changed after {my_key} had signed it")),
+        "{said}"
+    );
+    let shown = Command::new("git").current_dir(&remote).args(["ls-tree", "--name-only", "ralph/night"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&shown.stdout), "alpha.txt\nfeature_list.json\n");
+}
+
+fn change(url: &str, key: &str, change: impl Fn(&mut serde_json::Value)) {
+    use ralph_fleet::store::{Store as _, nats};
+    let store = nats::Nats::open(nats::Settings::new(url, "night")).unwrap();
+    let entry = store.get(key).unwrap().unwrap();
+    let mut value = serde_json::from_slice(&entry.value).unwrap();
+    change(&mut value);
+    store.put_if(key, value.to_string().as_bytes(), entry.revision).unwrap();
 }

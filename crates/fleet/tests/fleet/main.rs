@@ -1,10 +1,13 @@
 //! `ralph fleet` as a person uses it: the real programs, the real git, and agents that are shell scripts.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::disallowed_methods, reason = "tests")]
 
+mod attacks;
 mod bad_input;
 mod bed;
+mod clients;
 mod landing;
 mod machines;
 mod people;
+mod slots;

@@ -18,7 +18,7 @@ use crate::{
     agent_names,
     exit::{Done, Failure},
     find_loop,
-    journal_lines::{of_ruling, of_work, when},
+    journal_lines::{follows, of_ruling, of_work, when},
     ui,
 };
 
@@ -115,7 +115,7 @@ fn show(record: &Record, by_then: &ByThen) {
         let then = if gates_decide(&evidence, &other) {
             "its gates would be measured, and decide".to_owned()
         } else {
-            of_ruling(&evidence, &other)
+            format!("{} ({})", follows(&evidence, &other), other.code.as_str())
         };
         ui::paragraph(format!("  {change} {} {then}", ui::dim("→")), 4);
     }

@@ -58,7 +58,7 @@ fn of_project(project: &Project, place: &str) {
     if is_set_up {
         how_to_start(project);
     } else {
-        next("ralph init", "registers ralph with Claude Code, and shows every change that it makes");
+        next("ralph init", "finds this project's checks and registers ralph with Claude Code; it asks before each step");
     }
 }
 
@@ -75,8 +75,7 @@ fn ended(last: &View) -> String {
 
 /// A loop in three lines: how far it is, what it is about, what to do.
 fn of_loop(one: &View, count: usize, is_set_up: bool) {
-    let state = if one.status == Status::Active { " active" } else { "" };
-    ui::line(Brief::of(one, &format!("{}{state}", clean(&one.id)), None).fitted(ui::width()));
+    ui::line(Brief::of(one, &format!("{} iteration", clean(&one.id)), None).fitted(ui::width()));
     ui::excerpt("prompt", &one.prompt);
     let step = match advice::step(one) {
         Some(step) => step,

@@ -71,7 +71,7 @@ pub(crate) fn lines(project: &Project, resumed: &Resumed) -> [String; 2] {
         return [state, format!("`ralph run` (pid {pid}) goes on after this iteration, unless it was told to end then (-n, Ctrl-C).")];
     }
     let state = if resumed.was_active { "was active all along" } else { "is active again" };
-    let root = ui::path(project.root());
+    let root = ui::path_from_home(project.root());
     let next = match &resumed.owner {
         Some(session) => format!("Session {} has it: tell the agent there to go on.", clean(session)),
         None => format!("The next session that stops takes it: start the agent in {root} and tell it to go on."),

@@ -67,11 +67,11 @@ pub(crate) fn run(project: &Project, args: Args) -> Done {
     for told in started.begun.told().iter().chain(&started.phase) {
         ui::paragraph(format!("  {}", clean(told)), 4);
     }
-    ui::field("file", started.path.display());
+    ui::field("file", ui::path_from_home(&started.path));
     match started.file.session_id {
         Some(session) => ui::field("session", session),
         None => {
-            let root = ui::path(project.root());
+            let root = ui::path_from_home(project.root());
             ui::paragraph(format!("The first session that stops takes it: start the agent in {root} and tell it to begin."), 0);
         }
     }
@@ -90,12 +90,8 @@ pub(super) fn confirm_endless(project: &Project, request: &Request, endless: boo
     if !may_ask || !ask::is_possible() {
         return Err(Failure::usage(format!("{why}. {way}")));
     }
-    ui::warning(&why);
-    if ask::ask("Start it all the same?", Answer::No, way) == Answer::Yes {
-        Ok(())
-    } else {
-        Err(Failure::new(format!("no loop was started. {way}")))
-    }
+    ui::warning(&format!("{why}. {way}"));
+    if ask::ask("Start it all the same?", Answer::No, way) == Answer::Yes { Ok(()) } else { Err(Failure::new("no loop was started")) }
 }
 
 /// How long the commands whose old failures do not count may take together.

@@ -1,5 +1,8 @@
 //! `ralph trust`: let the commands of a repository's files run.
 
+use std::path::{Path, PathBuf};
+
+use clap::ValueHint;
 use ralph_core::{
     gate::Run,
     text::time::{self, in_words},
@@ -33,8 +36,12 @@ use crate::{
   ralph trust              show the commands, then ask
   ralph trust --list       only show them, and what is trusted
   ralph trust --yes        without a question, where there is no terminal
+  ralph trust todo.json    the commands of a list for `ralph fleet run`, too
   ralph trust --revoke     trust nothing in this repository any more")]
 pub(crate) struct Args {
+    /// Lists of work that no file here names, with commands of their items
+    #[arg(value_name = "LIST", value_hint = ValueHint::FilePath, conflicts_with = "revoke")]
+    lists: Vec<PathBuf>,
     /// Trust them without a question
     #[arg(long, short)]
     yes: bool,
@@ -56,7 +63,18 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if args.revoke {
         return revoke(project, args);
     }
-    let (sources, broken) = command_sources::all(project);
+    let (mut sources, mut broken) = command_sources::all(project);
+    for path in &args.lists {
+        let path = within(project, path)?;
+        match Source::of_list(project, &path) {
+            Ok(source) if source.commands.is_empty() => {}
+            Ok(source) => {
+                sources.retain(|known| known.origin != path);
+                sources.push(source);
+            }
+            Err(problem) => broken.push(problem),
+        }
+    }
     if args.json {
         return in_json(project, &sources, &broken, args);
     }
@@ -81,6 +99,17 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         ui::line("A loop is paused here: `ralph resume` goes on.");
     }
     Ok(())
+}
+
+/// The path of a list from the project's root.
+fn within(project: &Project, path: &Path) -> Result<String, Failure> {
+    let shown = path.display();
+    let real = |path: &Path| path.canonicalize().map_err(|e| Failure::usage(format!("{} cannot be read: {e}", path.display())));
+    // With -C the path may be seen from there.
+    let there = [path.to_owned(), project.root().join(path)].into_iter().find(|path| path.exists());
+    let (root, list) = (real(project.root())?, real(there.as_deref().unwrap_or(path))?);
+    let inside = list.strip_prefix(&root).map_err(|_| Failure::usage(format!("{shown} is not in this project, {}", root.display())))?;
+    Ok(inside.to_string_lossy().replace('\\', "/"))
 }
 
 /// Shows what a person is asked to trust.

@@ -126,8 +126,15 @@ fn may_purge(project: &Project, purge: &Purge, args: &Args) -> Done {
     if let Some(live) = view::live(project).first() {
         return Err(Failure::new(format!("the loop {} is live: `ralph cancel` ends it. Nothing was changed", clean(&live.id))));
     }
+    let elsewhere = purge.projects.iter().map(Project::at).find(|other| !view::live(other).is_empty());
+    if let Some(other) = elsewhere {
+        let place = ui::path_from_home(other.root());
+        return Err(Failure::new(format!(
+            "a loop is live in {place}, and what ralph knows of it would go: `ralph cancel` ends it. Nothing was changed"
+        )));
+    }
     for path in &purge.folders {
-        ui::line(format!("{} {}", ui::warn("delete "), ui::path(path)));
+        ui::line(format!("{} {}", ui::warn("delete "), ui::path_from_home(path)));
     }
     tell_projects(&purge.projects);
     if !purge.snapshots.is_empty() {
@@ -137,10 +144,13 @@ fn may_purge(project: &Project, purge: &Purge, args: &Args) -> Done {
         );
     }
     if let Some((file, lines)) = &purge.excluded {
-        ui::paragraph(format!("{} in {}: {}", ui::warn("delete "), ui::path(file), clean(&lines.join(", "))), 8);
+        ui::paragraph(format!("{} in {}: {}", ui::warn("delete "), ui::path_from_home(file), clean(&lines.join(", "))), 8);
     }
     for tree in &purge.worktrees {
-        ui::line(format!("{} {} (`git worktree remove` takes it away)", ui::good("stays  "), ui::path(tree)));
+        ui::line(format!("{} {} (`git worktree remove` takes it away)", ui::good("stays  "), ui::path_from_home(tree)));
+    }
+    for fleet in &purge.fleets {
+        ui::line(format!("{} {} (work of a fleet that has not landed may be nowhere else)", ui::good("stays  "), ui::path(fleet)));
     }
     if args.dry_run || args.yes || purge.is_empty() {
         return Ok(());

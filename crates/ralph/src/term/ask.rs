@@ -37,6 +37,18 @@ pub(crate) fn ask(question: &str, usual: Answer, about: &str) -> Answer {
     }
 }
 
+/// Asks for words. An empty line is an answer; `None`: the person wants to end the command.
+pub(crate) fn ask_for(question: &str, about: &str) -> Option<String> {
+    loop {
+        let typed = typed(&ui::fitted(&ui::bold(question), 0))?;
+        match typed.trim() {
+            "q" | "quit" => return None,
+            "?" => ui::paragraph(about, 2),
+            words => return Some(words.to_owned()),
+        }
+    }
+}
+
 /// A line that was typed; `None`: Ctrl-C, or the terminal is gone.
 fn typed(prompt: &str) -> Option<String> {
     let mut out = anstream::stdout().lock();

@@ -320,6 +320,26 @@ fn h3_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode() {
 }
 
 /// The doctor's findings about other agents, but for what is in order.
+/// Qwen Code lists commands among the skills that its model may call, and calls hooks as if they had been typed. In a mode that allows edits only, that would be a
+/// shell, and the end of a loop that no person ended.
+#[test]
+fn t1_no_model_commands_ralph_as_a_skill_of_qwen() {
+    let calls = |skill: &str, args: &str| Reply::tool("skill", json!({"skill": skill, "args": args}));
+    let agent = Agent::by_name("qwen");
+    let script =
+        [calls("cancel-ralph", ""), calls("ralph-loop", "Tidy up --name other --verify 'touch ran'"), Reply::text("I have tried.")];
+    let claim = Reply::text("It is done.\n\n<promise>DONE</promise>");
+    let bed = or_skip!(Bed::new(agent, ModelServer::scripted(script.into_iter().chain([claim, Reply::text("More.")]))));
+    // The agent may write into its own folder: a file that does not keep the model from calling it.
+    bed.project.write(".qwen/commands/cancel-ralph.md", "---\ndescription: \"Mine\"\n---\n\n/cancel-ralph {{args}}\n");
+    bed.project.write(".qwen/commands/ralph-loop.md", "---\ndescription: \"Mine\"\n---\n\n/ralph-loop {{args}}\n");
+    bed.start(&[]);
+    bed.run("begin");
+    assert_eq!(bed.codes(), ["promise.missing", "promise.accepted"], "the loop went on");
+    assert!(!bed.project.exists("ran") && !bed.project.exists(".claude/ralph-loop.other.local.md"));
+    assert!(bed.told()[1].contains("cancel-ralph"), "it was called: {:?}", bed.told());
+}
+
 fn doctor(project: &Project) -> Vec<Value> {
     let output = project.run(RALPH).args(["doctor", "--json"]).output();
     let report: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));

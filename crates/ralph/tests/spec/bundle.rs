@@ -52,7 +52,7 @@ fn status_of(bed: &Bed, folder: &Path) -> Value {
 }
 
 #[test]
-fn f2_a_loop_goes_on_in_another_folder_at_the_same_iteration() {
+fn f3_a_loop_goes_on_in_another_folder_at_the_same_iteration() {
     let runs = in_the_middle();
     let (bed, file) = (&runs.bed, runs.out("loop.bundle"));
     let said: Value = serde_json::from_str(&bed.ralph_ok(&["bundle", "export", file.to_str().unwrap(), "--json"])).unwrap();
@@ -84,7 +84,7 @@ fn f2_a_loop_goes_on_in_another_folder_at_the_same_iteration() {
 }
 
 #[test]
-fn f2_a_bundle_brings_no_trust_of_its_own() {
+fn f3_a_bundle_brings_no_trust_of_its_own() {
     let runs = in_the_middle();
     let file = runs.out("loop.bundle");
     runs.bed.ralph_ok(&["bundle", "export", file.to_str().unwrap()]);
@@ -95,7 +95,7 @@ fn f2_a_bundle_brings_no_trust_of_its_own() {
 }
 
 #[test]
-fn f2_what_is_no_bundle_writes_nothing() {
+fn f3_what_is_no_bundle_writes_nothing() {
     let runs = in_the_middle();
     let file = runs.out("loop.bundle");
     runs.bed.ralph_ok(&["bundle", "export", file.to_str().unwrap()]);
@@ -127,7 +127,7 @@ fn f2_what_is_no_bundle_writes_nothing() {
 }
 
 #[test]
-fn f2_neither_an_armed_loop_nor_an_agent_makes_a_bundle() {
+fn f3_neither_an_armed_loop_nor_an_agent_makes_a_bundle() {
     let bed = Bed::with_loop(2, 5, "DONE");
     bed.stop("Not yet").send();
     let file = bed.home().join("loop.bundle");

@@ -644,15 +644,15 @@ fn s2_8_explain_says_why() {
             "  said        \"I cannot say <promise>DONE</promise>\"",
             "  client      Claude Code 2.1.325",
             "What would have changed the decision",
-            "  <promise>DONE</promise> on a line of its own → promise.accepted   allowed, the loop is complete",
-            "  no claim → promise.missing    sent back to iteration 2 of 3",
-            "  the loop paused → loop.paused        allowed, the loop stays as it is",
-            "  7 idle iterations in a row → host.block-cap     allowed, the loop is paused",
-            "  a limit of 1 iteration → limit.iterations   allowed, the loop is capped",
+            "  <promise>DONE</promise> on a line of its own → allowed, the loop is complete (promise.accepted)",
+            "  no claim → sent back to iteration 2 of 3 (promise.missing)",
+            "  the loop paused → allowed, the loop stays as it is (loop.paused)",
+            "  7 idle iterations in a row → allowed, the loop is paused (host.block-cap)",
+            "  a limit of 1 iteration → allowed, the loop is capped (limit.iterations)",
         ]
     );
     let capped = bed.ralph_ok(&["explain", "3"]);
-    assert!(capped.contains("no limit on iterations → promise.missing    sent back to iteration 4\n"), "{capped}");
+    assert!(capped.contains("no limit on iterations → sent back to iteration 4 (promise.missing)\n"), "{capped}");
     let last = bed.ralph_json(&["explain", "--json"]);
     assert_eq!(last["record"], *bed.journal().last().unwrap());
     assert_eq!(last["record"]["event"]["ruling"]["code"], "limit.iterations");

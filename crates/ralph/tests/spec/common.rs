@@ -55,6 +55,11 @@ impl Bed {
         Bed { project: Project::new() }
     }
 
+    /// A git repository in the home, where paths are short and the same each time.
+    pub(crate) fn at_home(name: &str) -> Self {
+        Bed { project: Project::at_home(name) }
+    }
+
     /// A project with a loop that belongs to [`ME`].
     pub(crate) fn with_loop(iteration: u64, max: u64, promise: &str) -> Self {
         let bed = Self::new();

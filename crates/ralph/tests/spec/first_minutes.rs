@@ -38,7 +38,7 @@ fn u1_the_first_page_says_what_comes_next() {
     let at = |page: &str| {
         with_place(page, &bed)
             .lines()
-            .filter(|line| !line.contains("[PROJECT]") && !line.contains("project"))
+            .filter(|line| !line.contains("[PROJECT]") && !line.starts_with("  project"))
             .collect::<Vec<_>>()
             .join("\n")
     };
@@ -51,7 +51,8 @@ Ralph keeps a coding agent working until the work is proven done.
   loop        none so far
 
 Next: ralph init
-      registers ralph with Claude Code, and shows every change that it makes
+      finds this project's checks and registers ralph with Claude Code; it asks
+      before each step
 `ralph --help` lists the commands."
     );
     bed.register();
@@ -63,7 +64,7 @@ Next: ralph init
     bed.ralph_ok(&["start", "Make it work", "--promise", "DONE", "--session", ME]);
     let of_loop = at(&page(&bed, ""));
     let lines: Vec<&str> = of_loop.lines().collect();
-    assert!(lines.len() == 4 && lines[0].starts_with("main-") && lines[0].contains(" active 1"), "{of_loop}");
+    assert!(lines.len() == 4 && lines[0].starts_with("main-") && lines[0].contains(" iteration 1"), "{of_loop}");
     assert_eq!(lines[1], "  prompt      Make it work");
     assert_eq!(lines[2], "  next        `ralph watch` shows it as it goes");
     bed.ralph_ok(&["pause"]);

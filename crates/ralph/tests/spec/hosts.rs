@@ -130,6 +130,11 @@ impl Agent {
 
     /// The agent stops, and said so before.
     fn stops(&self, bed: &Bed, said: &str, active: bool) -> Answer {
+        self.stops_as(bed, said, json!({(if self.name == "grok" { "stopHookActive" } else { "stop_hook_active" }): active}))
+    }
+
+    /// The same, with more in the event.
+    fn stops_as(&self, bed: &Bed, said: &str, with: Value) -> Answer {
         if let Some(lines) = self.transcript {
             let prompt = match self.name {
                 "gemini" => json!({"type": "user", "content": [{"text": "go on"}]}),
@@ -141,9 +146,9 @@ impl Agent {
             let before = fs::read_to_string(self.file(bed)).unwrap_or_default();
             fs::write(self.file(bed), before + &text).unwrap();
         }
-        let mut more = (self.at_stop)(said);
-        more[if self.name == "grok" { "stopHookActive" } else { "stop_hook_active" }] = active.into();
-        self.sends(bed, self.event(bed, self.stop, more), self.name)
+        let mut event = self.event(bed, self.stop, (self.at_stop)(said));
+        event.extend(with.as_object().unwrap().clone());
+        self.sends(bed, event, self.name)
     }
 
     /// Sends an event to the hook that is registered with `host`.
@@ -340,7 +345,7 @@ fn h4_typed_commands_start_and_cancel_without_a_model_call() {
     for agent in &AGENTS {
         let bed = Bed::new();
         let started = match agent.name {
-            "qwen" | "opencode" => {
+            "opencode" => {
                 let command = json!({"command_name": "ralph-loop", "command_args": "Fix \"it\" $HOME --promise DONE", "prompt": "x"});
                 agent.sends(&bed, agent.event(&bed, "UserPromptExpansion", command), agent.name)
             }
@@ -358,7 +363,7 @@ fn h4_typed_commands_start_and_cancel_without_a_model_call() {
             agent.name
         );
         let cancelled = match agent.name {
-            "qwen" | "opencode" => agent.sends(
+            "opencode" => agent.sends(
                 &bed,
                 agent.event(
                     &bed,
@@ -373,6 +378,82 @@ fn h4_typed_commands_start_and_cancel_without_a_model_call() {
         let json = cancelled.json.unwrap();
         let instead = if agent.name == "droid" { (None, Some(&json!(false))) } else { (Some("block"), None) };
         assert_eq!((json["decision"].as_str(), json.get("continue")), instead, "{}: the model is not asked", agent.name);
+    }
+}
+
+/// Qwen Code reports a command as expanded when its model calls it as a skill, too (0.24.4): that is nobody's word. What is entered comes as a prompt.
+#[test]
+fn t1_h8_a_command_that_the_model_calls_does_nothing() {
+    let qwen = &AGENTS[3];
+    let calls = |bed: &Bed, name: &str, args: &str| {
+        let command = json!({"command_name": name, "command_args": args, "prompt": format!("/{name} {args}")});
+        qwen.sends(bed, qwen.event(bed, "UserPromptExpansion", command), "qwen")
+    };
+    let bed = bed();
+    qwen.stops(&bed, "I have begun.", false);
+    for (name, args) in
+        [("cancel-ralph", ""), ("ralph-pause", ""), ("ralph-loop", "Tidy up --name other --verify 'touch ran'"), ("ralph-status", "")]
+    {
+        calls(&bed, name, args).is_silent();
+    }
+    assert_eq!((bed.status()["status"].as_str(), bed.exists(".claude/ralph-loop.other.local.md")), (Some("active"), false));
+    // Entered, it is done; but its commands are not trusted because of it.
+    qwen.types(&bed, "/ralph-loop Tidy up --name other --verify 'touch ran'");
+    assert!(bed.exists(".claude/ralph-loop.other.local.md"));
+    qwen.types(&bed, "/cancel-ralph main");
+    assert!(!bed.exists(LOOP) && !bed.exists("ran"));
+}
+
+/// Codex reports the prompt of a subagent, which the model wrote, under the session's own id (0.166.0).
+#[test]
+fn t1_h8_a_command_in_a_subagents_prompt_does_nothing() {
+    for agent in &AGENTS {
+        let bed = bed();
+        agent.stops(&bed, "I have begun.", false);
+        let mark = if agent.name == "codex" { '$' } else { '/' };
+        let signs = [
+            json!({"agent_id": "01a1f070-752c-7ec1-b4ec-b113466c7fdc", "agent_type": "default"}),
+            json!({"agent_id": "c4f0f7eb", "parent_agent_id": agent.session}),
+            json!({"subagentType": "general-purpose"}),
+        ];
+        for (said, sign) in ["cancel-ralph main", "ralph-pause", "ralph-loop Tidy up --name other --verify 'touch ran'"].iter().zip(signs) {
+            let mut event = agent.event(&bed, agent.prompt, json!({"prompt": format!("{mark}{said}")}));
+            event.extend(sign.as_object().unwrap().clone());
+            agent.sends(&bed, event, agent.name).is_silent();
+        }
+        assert_eq!(bed.status()["status"], "active", "{}", agent.name);
+        assert!(!bed.exists(".claude/ralph-loop.other.local.md"), "{}", agent.name);
+    }
+}
+
+/// Copilot reports the stop of a subagent as a stop, in a session of its own: it takes no loop, and its words are no claim (1.0.102).
+#[test]
+fn t1_h9_a_subagents_stop_takes_no_loop() {
+    for agent in &AGENTS {
+        let bed = bed();
+        agent
+            .stops_as(&bed, "It is done.\n\n<promise>DONE</promise>", json!({"agent_id": "c4f0f7eb", "agent_type": "general-purpose"}))
+            .is_silent();
+        assert!(bed.exists(LOOP), "{}", agent.name);
+        assert_eq!(bed.iteration(), 1, "{}", agent.name);
+    }
+    // Of Droid's only the transcript's first line tells.
+    let (droid, bed) = (&AGENTS[4], bed());
+    fs::write(droid.file(&bed), json!({"type": "session_start", "id": V4, "callingSessionId": V7}).to_string() + "\n").unwrap();
+    droid.stops(&bed, "It is done.\n\n<promise>DONE</promise>", false).is_silent();
+    assert!(bed.exists(LOOP));
+}
+
+/// The files that make agents know ralph's commands keep their models from calling them.
+#[test]
+fn t1_h8_no_command_file_of_ralphs_may_be_called_by_a_model() {
+    let bed = Bed::new();
+    for (agent, folder) in [("qwen", ".qwen"), ("droid", ".factory"), ("grok", ".grok")] {
+        fs::create_dir_all(bed.home().join(folder)).unwrap();
+        let output = run(bed.command(RALPH).args(["init", "--agent", agent]), b"");
+        assert!(output.success(), "{output:?}");
+        let text = fs::read_to_string(bed.home().join(folder).join("commands/cancel-ralph.md")).unwrap();
+        assert!(text.contains("\ndisable-model-invocation: true\n---\n"), "{agent}: {text}");
     }
 }
 

@@ -9,7 +9,7 @@ fn root(files: &[&str]) -> Root {
         let (name, text) = file.split_once('=').map_or((*file, None), |(name, text)| (name, Some(text)));
         root.names.insert(name.split('/').next().unwrap().to_owned());
         if let Some(text) = text {
-            assert!(FILES.contains(&name), "{name} is not read");
+            assert!(FILES.contains(&name) || Root::is_python_test(name), "{name} is not read");
             root.contents.insert(name.to_owned(), text.to_owned());
         }
     }
@@ -50,8 +50,13 @@ fn u2_each_kind_of_project_gets_its_own_commands() {
         ("poetry", &["pyproject.toml=[tool.poetry]\nname = 'x'\n[tool.poetry.group.dev.dependencies]\npytest = '*'\n[tool.black]", "poetry.lock"],
             &[("tests", "poetry run pytest"), ("format", "poetry run black --check .")]),
         ("tox alone", &["tox.ini=[tox]\n[testenv]\ncommands = x", "setup.py"], &[("tests", "tox")]),
-        ("unittest", &["setup.py", "tests"], &[("tests", "python -m unittest discover -v -s tests")]),
-        ("Django", &["manage.py", "requirements.txt=django"], &[("tests", "python manage.py test")]),
+        ("unittest", &["setup.py", "tests"], &[("tests", "python3 -m unittest discover -v -s tests")]),
+        ("a script with a test, and no settings", &["slug.py", "test_slug.py=from slug import slug\n\n\ndef test_it():\n    assert slug('') == ''\n"], &[("tests", "pytest")]),
+        ("a folder of tests for pytest", &["requirements.txt=requests", "setup.py", "tests/test_x.py=import pytest\n"], &[("tests", "pytest")]),
+        ("a folder of tests for unittest", &["slug.py", "tests/test_x.py=import unittest\n\n\nclass T(unittest.TestCase):\n    def test_x(self): ...\n"],
+            &[("tests", "python3 -m unittest discover -v -s tests")]),
+        ("a test for unittest beside its script", &["slug.py", "slug_test.py=from unittest import TestCase\n", "uv.lock"], &[("tests", "uv run python -m unittest discover -v")]),
+        ("Django", &["manage.py", "requirements.txt=django"], &[("tests", "python3 manage.py test")]),
         ("go", &["go.mod", "go.sum", ".golangci.yml"], &[("tests", "go test -v ./..."), ("lint", "golangci-lint run")]),
         ("go with a Makefile", &["go.mod", "Makefile=test:\n\tgo test ./...\nlint:\n\tgolangci-lint run\n"], &[("tests", "go test -v ./..."), ("lint", "make lint")]),
         ("Maven with its wrapper", &["pom.xml", "mvnw"], &[("tests", "./mvnw -B test")]),
@@ -115,7 +120,7 @@ fn u2_every_row_can_be_seen_and_every_file_it_needs_is_read() {
             match clue {
                 Says(files, _) => assert!(files.iter().all(|file| FILES.contains(file)), "{}: {}", row.kind, row.command),
                 Table(file, _) => assert!(FILES.contains(file), "{}: {file}", row.kind),
-                Named(_) | Ending(_) => {}
+                Named(_) | Ending(_) | PythonTest(_) => {}
             }
         }
         let left = Root::default().filled(row.command).replace("{{.Dir}}", "");

@@ -7,6 +7,9 @@
 //! A box at the outermost level is an item, and so is one below a plain entry. Whatever is listed below an item, boxes or plain entries, are its
 //! steps: an item is done when its own box and all boxes below it are ticked.
 //!
+//! What a JSON list says in keys can stand in a comment behind the words, which nothing that shows the file shows:
+//! `- [ ] T-2: Build it <!-- dependsOn: T-1; priority: 1; model: opus; verify: cargo test -->`. `verify` is the last of them.
+//!
 //! A label at the beginning of the words is the item's id: `T-12:`, `**US-3**`, `T001`, `1.2`. Others are called `item-N`, the N-th item of the file.
 
 use std::ops::Range;
@@ -59,7 +62,8 @@ impl Found {
         let open: Vec<Range<usize>> = self.steps.iter().filter(|s| s.tick == Some(false)).map(|s| s.place.clone()).collect();
         let problem = (self.ticked && !open.is_empty())
             .then(|| format!("it is ticked, and {} of the boxes below it {} not", open.len(), if open.len() == 1 { "is" } else { "are" }));
-        let (label, title) = label(&self.text);
+        let (words, facts) = facts(&self.text);
+        let (label, title) = label(words);
         let item = Item {
             id: label.unwrap_or_else(|| format!("item-{place}")),
             title: title.to_owned(),
@@ -67,7 +71,7 @@ impl Found {
             steps: self.steps.into_iter().map(|s| s.text).collect(),
             passes: self.ticked,
             problem,
-            ..Item::default()
+            ..facts
         };
         let own = (!self.ticked).then_some(self.place);
         (item, Mark::Replace(own.into_iter().chain(open).collect(), "x"))
@@ -180,6 +184,34 @@ impl<'a> Entry<'a> {
         };
         Some(box_of(rest).unwrap_or(plain))
     }
+}
+
+/// The words of an item, and what the comment behind them says. A comment that says anything else is part of the words.
+fn facts(text: &str) -> (&str, Item) {
+    let none = (text, Item::default());
+    let Some((words, inside)) = text.trim_end().strip_suffix("-->").and_then(|text| text.rsplit_once("<!--")) else { return none };
+    let (words, mut rest, mut facts) = (words.trim_end(), inside.trim(), Item::default());
+    while !rest.is_empty() {
+        let is_verify = rest.strip_prefix("verify").is_some_and(|rest| rest.trim_start().starts_with(':'));
+        let (fact, others) = if is_verify { (rest, "") } else { rest.split_once(';').unwrap_or((rest, "")) };
+        let (key, value) = fact.split_once(':').map_or((fact.trim(), ""), |(key, value)| (key.trim(), value.trim()));
+        let text = || Some(value.to_owned());
+        match key {
+            "optional" if matches!(value, "" | "true") => facts.optional = true,
+            _ if value.is_empty() => return none,
+            "dependsOn" | "depends_on" | "blockedBy" => {
+                facts.depends_on.extend(value.split(',').map(|id| id.trim().to_owned()).filter(|id| !id.is_empty()));
+            }
+            "priority" => facts.priority = text(),
+            "pool" => facts.pool = text(),
+            "model" => facts.model = text(),
+            "agent" => facts.agent = text(),
+            "verify" => facts.verify.push(value.to_owned()),
+            _ => return none,
+        }
+        rest = others.trim();
+    }
+    (words, facts)
 }
 
 /// How far a line is indented; a tab goes to the next multiple of four.
@@ -304,6 +336,31 @@ mod tests {
         assert_eq!(open, ["it is ticked, and 1 of the boxes below it is not"]);
         let done = list.and_then(|l| l.with_done(b"- [x] a\n  - [ ] b\n  - [x] c\n", 0).ok());
         assert_eq!(done.as_deref(), Some(b"- [x] a\n  - [x] b\n  - [x] c\n".as_slice()));
+    }
+
+    #[test]
+    fn f1_a_comment_says_what_a_json_list_says_in_keys() {
+        let text = "- [ ] T-1: later <!-- priority: 2 -->\n- [ ] T-2: first <!--dependsOn: T-3, T-4; priority: 1; optional; model: opus; agent: codex; pool: gpu; verify: a; b: c -->\n\
+                    - [x] T-3: done <!-- optional: true -->\n- [ ] T-4: plain <!-- see: there -->\n- [ ] T-5: wrapped\n  <!-- blockedBy: T-4 -->\n";
+        let list = List::parse(text.as_bytes()).unwrap();
+        let of = |id: &str| &list.items[list.find(id).unwrap()];
+        let second = of("T-2");
+        assert_eq!((second.title.as_str(), &second.depends_on), ("first", &vec!["T-3".to_owned(), "T-4".to_owned()]));
+        assert_eq!(
+            (second.priority.as_deref(), second.optional, second.verify.as_slice()),
+            (Some("1"), true, ["a; b: c".to_owned()].as_slice())
+        );
+        assert_eq!((second.model.as_deref(), second.agent.as_deref(), second.pool.as_deref()), (Some("opus"), Some("codex"), Some("gpu")));
+        assert!(of("T-3").optional && of("T-4").title == "plain <!-- see: there -->");
+        // In order of priority; what waits is not next, and an optional one only where nothing else can be done.
+        let ids: Vec<&str> = list.items.iter().map(|item| item.id.as_str()).collect();
+        assert_eq!(ids, ["T-2", "T-1", "T-3", "T-4", "T-5"]);
+        assert_eq!(list.next().map(|item| item.id.as_str()), Some("T-1"));
+        // A mark changes the box of its own item.
+        let done = list.with_done(text.as_bytes(), 0).unwrap();
+        assert_eq!(String::from_utf8(done).unwrap(), text.replace("[ ] T-2", "[x] T-2"));
+        let ring = List::parse(b"- [ ] T-1: a <!-- dependsOn: T-2 -->\n- [ ] T-2: b <!-- dependsOn: T-1 -->\n");
+        assert!(ring.unwrap_err().to_string().contains("wait for each other"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! - JSON with `features` (or a bare list of objects): `id`, `description`, `steps`, `passes`, `model`, `verify`;
 //! - JSON with `userStories`: `id`, `title`, `description`, `acceptanceCriteria`, `passes`;
 //! - both may say `priority`, `dependsOn` (`depends_on`, `blockedBy`), `optional`, `agent` and `pool`;
-//! - anything else is Markdown: [`crate::gate::list::checkboxes`] says what counts as a box there.
+//! - anything else is Markdown, where a comment says the same: [`crate::gate::list::checkboxes`] says what counts as a box there.
 //!
 //! The JSON is plain JSON, because the scripts that people have for these files read nothing else. An item passes where `passes` is the value
 //! `true`; anything else is open. An item without an id is called `item-N` by its place; the second item of an id `X` is called `X#2`.
@@ -199,7 +199,9 @@ fn looks_like_json(body: &str) -> bool {
 }
 
 fn of_markdown(text: &str) -> Result<List, Problem> {
-    let (items, marks): (Vec<_>, Vec<_>) = checkboxes::read(text).into_iter().unzip();
+    let mut read = checkboxes::read(text);
+    read.sort_by(|(a, _), (b, _)| rank_of(a.priority.as_deref()).total_cmp(&rank_of(b.priority.as_deref())));
+    let (items, marks): (Vec<_>, Vec<_>) = read.into_iter().unzip();
     if items.is_empty() {
         return Err(Problem::new(
             None,
@@ -207,6 +209,11 @@ fn of_markdown(text: &str) -> Result<List, Problem> {
         ));
     }
     Ok(List { format: Format::Markdown, items, mistakes: Vec::new(), marks })
+}
+
+/// A place in the queue; what has no priority comes after what has one.
+fn rank_of(priority: Option<&str>) -> f64 {
+    priority.and_then(|rank| rank.parse().ok()).unwrap_or(f64::INFINITY)
 }
 
 fn of_json(text: &str) -> Result<List, Problem> {
@@ -356,7 +363,7 @@ impl Reader<'_> {
 
     /// Its place in the queue; an item without a priority comes after those that have one.
     fn priority(&self) -> f64 {
-        self.rank().and_then(|rank| rank.parse().ok()).unwrap_or(f64::INFINITY)
+        rank_of(self.rank().as_deref())
     }
 
     fn rank(&self) -> Option<String> {

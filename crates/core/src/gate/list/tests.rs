@@ -158,7 +158,7 @@ proptest! {
 }
 
 #[test]
-fn f4_priority_and_dependencies_choose_the_next_item() {
+fn f1_priority_and_dependencies_choose_the_next_item() {
     let text = r#"{"features": [
         {"id": "A", "passes": false},
         {"id": "B", "passes": false, "priority": 2, "dependsOn": ["C"]},
@@ -179,7 +179,7 @@ fn f4_priority_and_dependencies_choose_the_next_item() {
 }
 
 #[test]
-fn f4_a_list_that_cannot_be_worked_off_names_the_ids() {
+fn f1_a_list_that_cannot_be_worked_off_names_the_ids() {
     for (text, says) in [
         (r#"[{"id": "A", "dependsOn": ["Z"]}]"#, "A depends on Z, which is not in the list"),
         (r#"[{"id": "A", "dependsOn": ["A"]}]"#, "wait for each other: A \u{2192} A"),

@@ -4,14 +4,14 @@ use fast_glob::{glob_match, validate};
 
 /// Patterns of files. A file is selected if one of the patterns matches, or if there are only exclusions, and no exclusion matches.
 #[derive(Debug, Clone, Default)]
-pub struct Patterns {
+pub(crate) struct Patterns {
     wanted: Vec<String>,
     unwanted: Vec<String>,
 }
 
 impl Patterns {
     /// The error says which pattern is broken.
-    pub fn new(patterns: &[String]) -> Result<Self, String> {
+    pub(crate) fn new(patterns: &[String]) -> Result<Self, String> {
         let mut all = Patterns::default();
         for pattern in patterns {
             let (list, glob) = match pattern.strip_prefix('!') {
@@ -27,7 +27,7 @@ impl Patterns {
         Ok(all)
     }
 
-    pub fn select(&self, path: &str) -> bool {
+    pub(crate) fn select(&self, path: &str) -> bool {
         let any = |globs: &[String]| globs.iter().any(|glob| matches(glob, path));
         (self.wanted.is_empty() || any(&self.wanted)) && !any(&self.unwanted)
     }

@@ -1,4 +1,5 @@
-//! Answers to `session/request_permission`, by the run's permission mode. Nothing is ever allowed for more than one call.
+//! Answers to `session/request_permission`, by the run's permission mode. Nothing is ever allowed for more than one call, and no edit whose place is not told, that is
+//! outside of the folder, or that would change what programs run or what agents may do.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -47,8 +48,11 @@ impl Policy {
             Policy::Everything => true,
             Policy::Nothing => false,
             Policy::Edits => {
-                let is_edit = matches!(call.kind.as_str(), "edit" | "delete" | "move" | "read" | "search");
-                is_edit && call.places.iter().all(|place| is_within(folder, Path::new(place)))
+                let looks = matches!(call.kind.as_str(), "read" | "search");
+                let edits = matches!(call.kind.as_str(), "edit" | "delete" | "move");
+                let places = call.told_places();
+                let may = |place: &String| within(folder, Path::new(place)).is_some_and(|path| looks || !is_protected(&path));
+                (looks || (edits && !places.is_empty())) && places.iter().all(may)
             }
         }
     }
@@ -74,8 +78,43 @@ pub(super) fn is_allowed(answer: &Value, options: &Value) -> bool {
     chosen.is_string() && options.any(|option| option["optionId"] == *chosen && option["kind"] == "allow_once")
 }
 
-/// Whether a path is in the folder, by its words.
-fn is_within(folder: &Path, path: &Path) -> bool {
+/// Folders and files with settings of programs that run commands: git's hooks, agents' hooks and permissions, editors' tasks, a shell's first lines; and ralph's own.
+/// Claude Code asks before it writes such files in every mode but one, and so should an agent that asks ralph.
+const PROTECTED: [&str; 25] = [
+    ".git",
+    ".gitmodules",
+    ".gitconfig",
+    ".ralph",
+    ".claude",
+    ".mcp.json",
+    ".agents",
+    ".codex",
+    ".copilot",
+    ".cursor",
+    ".factory",
+    ".gemini",
+    ".goose",
+    ".grok",
+    ".kilo",
+    ".kimi",
+    ".opencode",
+    ".qwen",
+    ".vibe",
+    ".vscode",
+    ".idea",
+    ".husky",
+    ".envrc",
+    "opencode.json",
+    "opencode.jsonc",
+];
+
+fn is_protected(path: &Path) -> bool {
+    let is = |part: &str| PROTECTED.iter().any(|name| part.eq_ignore_ascii_case(name));
+    path.components().any(|part| part.as_os_str().to_str().is_none_or(is))
+}
+
+/// The path below the folder, if it is in it: by its words, and where links lead.
+fn within(folder: &Path, path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for part in folder.join(path).components() {
         match part {
@@ -84,7 +123,14 @@ fn is_within(folder: &Path, path: &Path) -> bool {
             part => plain.push(part),
         }
     }
-    plain.starts_with(folder)
+    let below = plain.strip_prefix(folder).ok()?.to_owned();
+    // What is not there yet will be in the nearest folder that is.
+    let there = plain.ancestors().find(|path| path.symlink_metadata().is_ok());
+    let Some(there) = there.filter(|there| there.starts_with(folder)) else { return Some(below) };
+    let real = there.canonicalize().ok()?;
+    let real = real.strip_prefix(folder.canonicalize().ok()?).ok()?;
+    // Where a link leads counts as well as what it is called.
+    Some(real.join(below))
 }
 
 #[cfg(test)]
@@ -111,6 +157,14 @@ mod tests {
             (Some("acceptEdits"), call("edit", &["/p/a.txt", "b.txt"]), "once"),
             (Some("acceptEdits"), call("edit", &["/p/../etc/x"]), "no"),
             (Some("acceptEdits"), call("edit", &["/pp/x"]), "no"),
+            (Some("acceptEdits"), call("edit", &[]), "no"),
+            (Some("acceptEdits"), call("search", &[]), "once"),
+            (Some("acceptEdits"), call("edit", &["/p/a", "/p/.git/hooks/pre-commit"]), "no"),
+            (Some("acceptEdits"), call("edit", &["sub/.GIT/config"]), "no"),
+            (Some("acceptEdits"), call("move", &["/p/.gemini/settings.json"]), "no"),
+            (Some("acceptEdits"), call("edit", &["/p/.claude/settings.json"]), "no"),
+            (Some("acceptEdits"), call("read", &["/p/.git/config"]), "once"),
+            (Some("acceptEdits"), call("edit", &["/p/.github/workflows/ci.yml"]), "once"),
             (Some("acceptEdits"), call("execute", &[]), "no"),
             (Some("acceptEdits"), call("", &[]), "no"),
             (Some("default"), call("edit", &["/p/a.txt"]), "no"),
@@ -118,6 +172,50 @@ mod tests {
         ] {
             assert_eq!(chosen(mode, &call), wanted, "{mode:?} {call:?}");
         }
+    }
+
+    /// An agent that tells the place among its arguments only.
+    #[test]
+    fn t1_h6_an_edit_is_allowed_only_where_its_place_is_told() {
+        let options = json!([{"optionId": "once", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]);
+        for (input, wanted) in [
+            (json!({"file_path": "/p/a.txt"}), "once"),
+            (json!({"path": "a.txt", "command": "write"}), "once"),
+            (json!({"changes": {"/p/a.txt": {}, "b.txt": {}}}), "once"),
+            (json!({"changes": {"/p/a.txt": {}, "/etc/x": {}}}), "no"),
+            (json!({"filePath": "/etc/x"}), "no"),
+            (json!({"target_file": ".git/config"}), "no"),
+            (json!({"path": "a.txt", "new_path": "../x"}), "no"),
+            (json!({"text": "/p/a.txt"}), "no"),
+            (json!({}), "no"),
+        ] {
+            let mut calls = super::super::tool_calls::ToolCalls::default();
+            let asked = json!({"toolCallId": "c", "kind": "edit", "title": "Edit", "rawInput": input});
+            let call = calls.asked_about(&asked, &mut Vec::new());
+            let answer = Policy::Edits.answer(&options, &call, Path::new("/p"));
+            assert_eq!(answer["outcome"]["optionId"], wanted, "{input}");
+        }
+    }
+
+    /// A link in the project, and one call's kind for another without a name.
+    #[test]
+    #[cfg(unix)]
+    fn t1_h6_no_edit_goes_through_a_link_or_under_another_calls_name() {
+        let root = crate::sys::temp_dir::Scratch::create("ralph-acp-", false).unwrap();
+        let folder = root.path().join("p");
+        std::fs::create_dir_all(folder.join("sub")).unwrap();
+        for (to, link) in [(root.path().to_owned(), "out"), (folder.join("sub"), "in"), (folder.join(".git"), "hidden")] {
+            std::os::unix::fs::symlink(to, folder.join(link)).unwrap();
+        }
+        std::fs::create_dir(folder.join(".git")).unwrap();
+        let may = |place: &str| Policy::Edits.allows(&call("edit", &[place]), &folder);
+        assert!(may("sub/new/a.txt") && may("in/a.txt") && may("a.txt"));
+        assert!(!may("out/a.txt") && !may("out") && !may("hidden/hooks/pre-commit") && !may("hidden"));
+        let options = json!([{"optionId": "once", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]);
+        let mut calls = super::super::tool_calls::ToolCalls::default();
+        calls.update(&json!({"kind": "edit", "locations": [{"path": "a.txt"}]}), &mut Vec::new());
+        let call = calls.asked_about(&json!({"title": "rm -rf x", "rawInput": {"command": "rm -rf x"}}), &mut Vec::new());
+        assert_eq!(Policy::Edits.answer(&options, &call, &folder)["outcome"]["optionId"], "no");
     }
 
     #[test]

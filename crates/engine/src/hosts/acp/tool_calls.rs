@@ -59,7 +59,8 @@ impl ToolCalls {
 
     fn of(&mut self, update: &Value) -> &mut Call {
         let id = update["toolCallId"].as_str().unwrap_or_default();
-        let at = self.0.iter().position(|call| call.id == id).unwrap_or_else(|| {
+        // What has no name is known from nowhere.
+        let at = self.0.iter().position(|call| call.id == id && !id.is_empty()).unwrap_or_else(|| {
             if self.0.len() >= MOST {
                 self.0.pop_front();
             }
@@ -75,6 +76,30 @@ impl ToolCalls {
 impl Call {
     pub(super) fn id(&self) -> &str {
         &self.id
+    }
+
+    /// The files that it is about, as far as any of its parts tells: some agents tell them among the tool's arguments only.
+    pub(super) fn told_places(&self) -> Vec<String> {
+        const NAMES: [&str; 15] = [
+            "path",
+            "new_path",
+            "newPath",
+            "old_path",
+            "file",
+            "file_path",
+            "filePath",
+            "filepath",
+            "filename",
+            "absolute_path",
+            "absolutePath",
+            "target_file",
+            "notebook_path",
+            "source",
+            "destination",
+        ];
+        let named = NAMES.iter().filter_map(|name| self.input[*name].as_str()).map(str::to_owned);
+        let changed = self.input["changes"].as_object().into_iter().flat_map(|changes| changes.keys().cloned());
+        self.places.iter().cloned().chain(named).chain(changed).collect()
     }
 
     fn learn(&mut self, update: &Value) {

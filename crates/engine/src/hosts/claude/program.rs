@@ -22,7 +22,7 @@ pub fn find() -> Option<PathBuf> {
 }
 
 /// The same, but never a program in the project: anyone who can push may have written that.
-pub fn find_outside(project: &Path) -> Option<PathBuf> {
+pub(crate) fn find_outside(project: &Path) -> Option<PathBuf> {
     process::which_outside("claude", project).or_else(installed)
 }
 

@@ -32,7 +32,7 @@ pub struct Hook {
 pub const LONG: u64 = 3_600;
 
 /// In seconds: as long as a loop lasts that was given no time of its own.
-pub const WAITING: u64 = 28_800;
+pub(crate) const WAITING: u64 = 28_800;
 
 /// Only events that every supported client knows: 2.1.197 drops all hooks of a plugin for one event that it does not know.
 ///

@@ -170,7 +170,7 @@ const NOT_MEASURED: &str = "nothing was measured, so nothing is proven";
 const NO_COMMAND: &str = "check agents have to pass no command: neither a worktree.yaml nor [verify] in ralph.toml has any";
 
 const NO_GATE: &str =
-    "no gate is declared, so nothing is proven. For one loop: ralph run \"…\" --verify \"cargo test\". For the project, in ralph.toml:
+    "no gate is declared, so nothing is proven. `ralph init` finds this project's checks. For one loop: ralph run \"…\" --verify \"cargo test\". For the project, in ralph.toml:
   [[gate]]
   name = \"tests\"
   command = \"cargo test\"";

@@ -40,8 +40,11 @@ pub(super) fn step(guide: &mut Guide<'_>) -> Result<Checks, Failure> {
         }
         RalphToml::Proposed(draft) => propose(guide, &draft)?,
         RalphToml::NothingFound => {
-            ui::paragraph(format!("No tests or linters were recognised here, so there is no {FILE} to propose."), 0);
-            Checks::Command(None)
+            ui::paragraph("No tests or linters were recognised here.", 0);
+            match guide.ask_for("Which command tests this project? (Enter: none)", &about_command())?.as_str() {
+                "" => Checks::Command(None),
+                command => propose(guide, &Draft::with_command(project, &survey, command))?,
+            }
         }
         RalphToml::ReadOnly => {
             ui::paragraph(format!("{} cannot be written to, so no {FILE} is proposed.", ui::path_from_home(project.root())), 0);
@@ -86,6 +89,12 @@ fn propose(guide: &mut Guide<'_>, draft: &Draft) -> Result<Checks, Failure> {
         }
     }
     Ok(Checks::Gates)
+}
+
+fn about_command() -> String {
+    format!(
+        "  For instance `make test`. It goes to {FILE}, and a loop may end only when it passes. Without one, name it for each loop with --verify."
+    )
 }
 
 fn about(draft: &Draft) -> String {

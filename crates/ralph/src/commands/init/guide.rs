@@ -3,6 +3,11 @@
 use ralph_core::text::clean;
 use ralph_engine::{
     ops::command_sources::{self, Source},
+    setup::{
+        permissions::{Fate, Permissions},
+        places::Places,
+        survey::Survey,
+    },
     store::project::Project,
 };
 
@@ -35,7 +40,7 @@ pub(super) fn run(project: &Project, args: &Args) -> Done {
     let is_registered = registration::step(&mut guide)?;
     let others = agents::step(&mut guide)?;
     guide.examine(&checks, is_trusted)?;
-    next(&checks, is_trusted, is_registered);
+    next(project, &checks, is_trusted, is_registered);
     agents::mention(&others);
     Ok(())
 }
@@ -45,6 +50,14 @@ impl Guide<'_> {
     pub(super) fn agrees(&self, question: &str, about: &str) -> Result<bool, Failure> {
         let answer = if self.args.yes { Answer::Yes } else { ask::ask(question, Answer::Yes, about) };
         self.is_yes(answer)
+    }
+
+    /// What the person types; nothing where `--yes` answers, which knows no words.
+    pub(super) fn ask_for(&self, question: &str, about: &str) -> Result<String, Failure> {
+        if self.args.yes {
+            return Ok(String::new());
+        }
+        ask::ask_for(question, about).map_or_else(|| self.is_yes(Answer::Quit).map(|_| String::new()), Ok)
     }
 
     pub(super) fn is_yes(&self, answer: Answer) -> Result<bool, Failure> {
@@ -144,7 +157,7 @@ pub(super) fn tell(finding: &Finding) {
 }
 
 /// What to type now.
-fn next(checks: &Checks, is_trusted: bool, is_registered: bool) {
+fn next(project: &Project, checks: &Checks, is_trusted: bool, is_registered: bool) {
     const TASK: &str = "Fix the failing tests";
     let flag = match checks {
         Checks::Gates => String::new(),
@@ -158,8 +171,24 @@ fn next(checks: &Checks, is_trusted: bool, is_registered: bool) {
     if !is_trusted {
         ui::line(format!("Next: {}, which shows the commands and asks", ui::bold("ralph trust")));
     }
-    ui::paragraph(format!("{} {}", if is_trusted { "Next:" } else { "Then:" }, ui::bold(format!("ralph run \"{TASK}\"{flag}"))), 6);
+    ui::paragraph(
+        format!(
+            "{} {}",
+            if is_trusted { "Next:" } else { "Then:" },
+            ui::bold(format!("ralph run \"{TASK}\"{flag}{}", mode(project, checks)))
+        ),
+        6,
+    );
     in_client(&format!("/ralph-loop {TASK}{flag}"), is_registered);
+}
+
+/// Without a `ralph.toml` that says so, a session of a run could not edit files.
+fn mode(project: &Project, checks: &Checks) -> &'static str {
+    let asks = || {
+        let (permissions, _) = Permissions::unattended(&Survey::take(&Places::of(project)), project.root(), None);
+        permissions.fate("Edit") == Fate::Asked
+    };
+    if matches!(checks, Checks::Command(_)) && asks() { " --permission-mode acceptEdits" } else { "" }
 }
 
 /// The command stands last in its line: people copy from there to the end.

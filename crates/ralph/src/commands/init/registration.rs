@@ -78,8 +78,8 @@ fn of_scope(scope: Scope, project: &Project) -> String {
     match scope {
         Scope::User => "for you, in all projects.".to_owned(),
         Scope::Project => {
-            format!("for everyone who works in {}: commit .claude/settings.json and .claude/commands.", ui::path(project.root()))
+            format!("for everyone who works in {}: commit .claude/settings.json and .claude/commands.", ui::path_from_home(project.root()))
         }
-        Scope::Local => format!("for you, in {}.", ui::path(project.root())),
+        Scope::Local => format!("for you, in {}.", ui::path_from_home(project.root())),
     }
 }

@@ -1,6 +1,6 @@
 //! For a terminal: the agent's words and tools as they come, a line for each iteration, and below all of it a line that tells how it goes.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use ralph_core::text::{clean, time::Millis};
 use ralph_engine::run::events::{Heard, Observer, RunEvent};
@@ -128,7 +128,10 @@ impl State {
     fn begins(&mut self, told: &RunEvent<'_>) {
         match told {
             RunEvent::Run { of_loop, picked_up, folder, limits, .. } => {
-                self.say(&format!("{} {} in {}", ui::good("Ralph runs"), ui::bold(clean(of_loop)), clean(folder)), 2);
+                self.say(
+                    &format!("{} {} in {}", ui::good("Ralph runs"), ui::bold(clean(of_loop)), ui::path_from_home(Path::new(folder))),
+                    2,
+                );
                 (*folder).clone_into(&mut self.folder);
                 for line in picked_up.iter().chain(&run_wording::in_groups(limits)) {
                     self.say(&format!("  {}", clean(line)), 4);

@@ -137,6 +137,7 @@ impl Status {
         let context = match (self.context, self.window) {
             (0, _) => None,
             (tokens, 0) => Some(format!("context {}", in_thousands(tokens))),
+            (tokens, window) if tokens < window / 100 => Some("context <1 %".to_owned()),
             (tokens, window) => Some(format!("context {} %", tokens.saturating_mul(100) / window)),
         };
         let parts = [

@@ -34,7 +34,13 @@ const LONGEST_BAR: usize = 30;
 pub(super) fn part(scene: &Scene<'_>) -> Part {
     let all = all(scene);
     if scene.is_low {
-        let said = all.iter().filter(|limit| limit.most > 0.0 || limit.name != "tokens");
+        // What has no limit and no figure of its own says nothing here.
+        let is_said = |limit: &&Limit| match limit.name {
+            "tokens" => limit.most > 0.0,
+            "money" => limit.most > 0.0 || limit.spent > 0.0,
+            _ => true,
+        };
+        let said = all.iter().filter(is_said);
         let lines = flowing(scene.width, DOT, said.map(|limit| (short(limit), style(limit))));
         return Part { lines, least: 1, rank: 2, is_endless: false };
     }

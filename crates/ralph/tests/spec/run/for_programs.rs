@@ -15,7 +15,7 @@ fn pid(runs: &Runs, name: &str) -> u32 {
 
 /// The parent holds the run's standard input and is killed: the agent and all that it started are gone, and the loop waits.
 #[test]
-fn f1_a_run_ends_with_the_parent_that_was_killed() {
+fn f3_a_run_ends_with_the_parent_that_was_killed() {
     let runs = Runs::new(FOREVER);
     let run = runs.command(&["Go", "--completion-promise", "DONE", "--json", "--until-eof"]);
     let (pipe, note) = (runs.out("pipe"), runs.out("run.pid"));
@@ -42,7 +42,7 @@ fn f1_a_run_ends_with_the_parent_that_was_killed() {
 
 /// The end comes as after SIGTERM also while a gate runs, and where standard input was never open.
 #[test]
-fn f1_gates_and_the_start_end_with_standard_input() {
+fn f3_gates_and_the_start_end_with_standard_input() {
     let runs = Runs::new("echo $N >> work.txt\n");
     let gate = format!("echo $$ > '{}'; sleep 600", runs.out("gate").display());
     let mut command = runs.command(&["Go", "--verify", &gate, "--until-eof"]);
@@ -58,7 +58,7 @@ fn f1_gates_and_the_start_end_with_standard_input() {
 }
 
 #[test]
-fn f1_standard_input_is_the_prompt_or_the_parent() {
+fn f3_standard_input_is_the_prompt_or_the_parent() {
     let runs = Runs::new("true\n");
     for args in [["-", "--until-eof"], ["--stdin", "--until-eof"]] {
         let out = runs.ends(2, &args);
@@ -70,7 +70,7 @@ fn f1_standard_input_is_the_prompt_or_the_parent() {
 
 /// The single loop works on the items in the order that the list asks for, and an optional one that is open does not hold the ending.
 #[test]
-fn f4_a_run_takes_the_items_in_their_order() {
+fn f1_a_run_takes_the_items_in_their_order() {
     let runs = Runs::new(
         "id=$(sed -n 's/.*ralph item done \\([A-Z]\\).*/\\1/p' \"$OUT/prompt.$N\" | head -1); echo $id >> \"$OUT/order\"; \"$RALPH\" item done $id >/dev/null\n",
     );
@@ -91,7 +91,7 @@ fn f4_a_run_takes_the_items_in_their_order() {
 
 /// The gates of a file outside of the project count, also for `--continue`; the branch's `ralph.toml` neither counts nor stops the run, whatever is in it.
 #[test]
-fn f6_gates_from_outside_stand_in_for_those_of_the_branch() {
+fn f3_gates_from_outside_stand_in_for_those_of_the_branch() {
     let runs = Runs::new("echo $N >> work.txt; if [ $N = 2 ]; then touch done; fi\n");
     runs.bed.write("ralph.toml", "[[gate]]\nname = \"mine\"\ncommand = \"touch ran\"\n");
     runs.bed.commit_all("gates of the branch");
@@ -108,7 +108,7 @@ fn f6_gates_from_outside_stand_in_for_those_of_the_branch() {
 }
 
 #[test]
-fn f6_a_file_that_an_agent_could_write_is_refused() {
+fn f3_a_file_that_an_agent_could_write_is_refused() {
     use std::os::unix::fs::PermissionsExt;
     let runs = Runs::new("true\n");
     let gates = "[[gate]]\nname = \"g\"\ncommand = \"true\"\n";
@@ -126,7 +126,7 @@ fn f6_a_file_that_an_agent_could_write_is_refused() {
 
 /// A gate that everything is committed fails while anything is not, and says what; ralph's own files and the list do not count.
 #[test]
-fn f6_a_gate_asks_that_everything_is_committed() {
+fn f3_a_gate_asks_that_everything_is_committed() {
     let runs = Runs::new(
         "case $N in 1) echo new > new.txt; echo 2 >> kept.txt;; 2) git add -A; git commit -qm work; git update-index --assume-unchanged kept.txt; echo 3 >> kept.txt;; \
          *) git update-index --no-assume-unchanged kept.txt; git commit -qam more;; esac; sed -i s/false/true/ feature_list.json\n",

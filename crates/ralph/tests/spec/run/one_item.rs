@@ -26,7 +26,7 @@ fn run(runs: &Runs, args: &[&str]) -> Output {
 
 /// The first session does something else, the second the item, in another run; neither A nor C is done, and the loop is complete.
 #[test]
-fn f5_a_run_that_is_held_to_one_item_is_complete_when_that_is_proven() {
+fn f3_a_run_that_is_held_to_one_item_is_complete_when_that_is_proven() {
     let script = "echo $N >> work.txt; [ $N = 1 ] || { touch b.txt; \"$RALPH\" item done B; }\n";
     let runs = with_list(LIST, "feature_list.json", script);
     let out = run(&runs, &["--item", "b", "-n", "1"]);
@@ -46,7 +46,7 @@ fn f5_a_run_that_is_held_to_one_item_is_complete_when_that_is_proven() {
 
 /// Optional for the list is not optional for the loop that is about it.
 #[test]
-fn f5_an_optional_item_has_to_be_done_by_the_loop_that_is_about_it() {
+fn f3_an_optional_item_has_to_be_done_by_the_loop_that_is_about_it() {
     let runs = with_list(LIST, "feature_list.json", "echo $N >> work.txt\n");
     let out = run(&runs, &["Go", "--item", "C", "-n", "1"]);
     assert_eq!(out.code, Some(0), "{}{}", out.stdout, out.stderr);
@@ -55,7 +55,7 @@ fn f5_an_optional_item_has_to_be_done_by_the_loop_that_is_about_it() {
 
 /// An agent that points its loop at an item that is done already ends nothing: the person is asked.
 #[test]
-fn f5_the_item_is_sealed() {
+fn f3_the_item_is_sealed() {
     let list = LIST.replacen("\"passes\": false", "\"passes\": true", 1);
     let script = "echo $N >> work.txt; sed -i 's/^item: .*/item: A/' .claude/ralph-loop.local.md\n";
     let runs = with_list(&list, "feature_list.json", script);
@@ -67,7 +67,7 @@ fn f5_the_item_is_sealed() {
 
 /// Nor does one that takes its own item out of the list.
 #[test]
-fn f5_an_item_that_is_gone_is_not_done() {
+fn f3_an_item_that_is_gone_is_not_done() {
     let script = "echo $N >> work.txt; printf '[{\"id\": \"A\", \"passes\": true}]' > feature_list.json\n";
     let runs = with_list(LIST, "feature_list.json", script);
     let out = run(&runs, &["Go", "--item", "B", "-n", "1"]);
@@ -76,7 +76,7 @@ fn f5_an_item_that_is_gone_is_not_done() {
 
 /// A check box without a label is called by its place; the loop stays with the box that was meant when another is put before it.
 #[test]
-fn f5_a_box_without_an_id_is_known_by_its_words() {
+fn f3_a_box_without_an_id_is_known_by_its_words() {
     let script = "echo $N >> work.txt; sed -i '1i - [x] Zeroth' feature_list.json\n";
     let runs = with_list("- [x] First\n- [ ] Second\n- [ ] Twin\n- [ ] Twin\n", "feature_list.json", script);
     let out = run(&runs, &["Go", "--item", "item-2", "-n", "1"]);
@@ -88,7 +88,7 @@ fn f5_a_box_without_an_id_is_known_by_its_words() {
 }
 
 #[test]
-fn f5_an_item_that_does_not_exist_is_refused_before_anything_starts() {
+fn f3_an_item_that_does_not_exist_is_refused_before_anything_starts() {
     let runs = with_list(LIST, "feature_list.json", "true\n");
     let out = run(&runs, &["Go", "--item", "BB", "-n", "1"]);
     assert!(out.code == Some(1) && out.stderr.contains("BB"), "{}", out.stderr);

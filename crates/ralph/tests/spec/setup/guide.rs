@@ -10,7 +10,7 @@ use super::*;
 use crate::screen::without_styles;
 
 /// For what happens at once on a quiet machine.
-const SOON: Duration = Duration::from_mins(2);
+pub(super) const SOON: Duration = Duration::from_mins(2);
 const NPM: &str = r#"{"scripts": {"test": "vitest run", "lint": "eslint .", "typecheck": "tsc -p ."}}"#;
 const FIRST: &str = "Write ralph.toml (3 checks; `ralph run` may edit files without asking)? [Y/n]";
 const RULES: &str = "without asking (.claude/settings.local.json)? [Y/n]";
@@ -170,7 +170,10 @@ fn u2_no_skips_one_step_only() {
     let (code, said) = Guide::start(&bed, 80, &[], &[]).answers(FIRST, "n\r").answers(SECOND, "y\r").end();
     assert_eq!((code, bed.path("ralph.toml").exists(), has_hooks(&bed)), (Some(0), false, true), "{said}");
     assert!(said.contains("\nSkipped: no ralph.toml was written.\n"), "{said}");
-    assert!(said.contains(&format!("\n{RUN} --verify 'npm test'\n")), "what it has to prove is named: {said}");
+    assert!(
+        said.contains(&format!("\n{RUN} --verify 'npm test' --permission-mode\n      acceptEdits\n")),
+        "what it has to prove is named: {said}"
+    );
 
     let bed = npm();
     let (code, said) = Guide::start(&bed, 80, &[], &[]).answers(FIRST, "yes\r").answers(RULES, "n\r").answers(SECOND, "No\r").end();

@@ -4,6 +4,7 @@
 mod deny_edits;
 mod guide;
 mod places;
+mod real_shapes;
 mod safety;
 mod shapes;
 mod way_back;
