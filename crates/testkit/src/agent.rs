@@ -63,7 +63,7 @@ impl std::fmt::Debug for Agent {
     }
 }
 
-static AGENTS: [Agent; 8] = [
+static AGENTS: [Agent; 7] = [
     Agent {
         name: "codex",
         version: "0.166.0",
@@ -77,7 +77,12 @@ static AGENTS: [Agent; 8] = [
             ready: "Ask Codex to do anything",
         },
         vars: |_| vec![("FAKE_KEY", KEY.to_owned())],
-        files: codex_settings,
+        files: |url| {
+            let provider = format!("name = \"fake\"\nbase_url = \"{url}/v1\"\nwire_api = \"responses\"\nenv_key = \"FAKE_KEY\"\n");
+            let retries = "request_max_retries = 0\nstream_max_retries = 0\n";
+            let text = format!("model = \"{MODEL}\"\nmodel_provider = \"fake\"\n\n[model_providers.fake]\n{provider}{retries}");
+            vec![(".codex/config.toml", text)]
+        },
         shell: |command| ("exec_command", json!({"cmd": command})),
     },
     Agent {
@@ -208,27 +213,7 @@ static AGENTS: [Agent; 8] = [
         },
         shell: |command| ("bash", json!({"command": command, "description": "run it"})),
     },
-    // It speaks for Codex over ACP, and has no screen.
-    Agent {
-        name: "codex-acp",
-        version: "0.16.0",
-        package: "@zed-industries/codex-acp",
-        start: &["node_modules/@zed-industries/codex-acp-linux-x64/bin/codex-acp"],
-        unpack: None,
-        args: &[],
-        screen: Screen { args: &[], asks: &[], ready: "" },
-        vars: |_| vec![("FAKE_KEY", KEY.to_owned())],
-        files: codex_settings,
-        shell: |command| ("exec_command", json!({"cmd": command})),
-    },
 ];
-
-fn codex_settings(url: &str) -> Vec<(&'static str, String)> {
-    let provider = format!("name = \"fake\"\nbase_url = \"{url}/v1\"\nwire_api = \"responses\"\nenv_key = \"FAKE_KEY\"\n");
-    let retries = "request_max_retries = 0\nstream_max_retries = 0\n";
-    let text = format!("model = \"{MODEL}\"\nmodel_provider = \"fake\"\n\n[model_providers.fake]\n{provider}{retries}");
-    vec![(".codex/config.toml", text)]
-}
 
 impl Agent {
     pub fn by_name(name: &str) -> &'static Self {

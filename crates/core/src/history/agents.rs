@@ -166,7 +166,7 @@ impl History {
         all
     }
 
-    /// Takes what agents' transcripts of their sessions tell. the first agent's tell all of it: what was counted against a limit is a part. What a session used while
+    /// Takes what agents' transcripts of their sessions tell. The first agent's tell all of it: what was counted against a limit is a part. What a session used while
     /// a run had the loop was not for the loop.
     pub fn add_own_use(&mut self, all: Vec<OwnUse>) {
         if all.iter().any(|one| one.agent == FIRST_AGENT) {

@@ -14,13 +14,13 @@ const TASK: &str = "Write the answer down and prove it.";
 macro_rules! in_every_agent {
     ($($case:ident)*) => {$(
         mod $case {
-            in_every_agent!(@ $case gemini copilot qwen droid grok opencode codex_acp);
+            in_every_agent!(@ $case gemini copilot qwen droid grok opencode);
         }
     )*};
     (@ $case:ident $($agent:ident)*) => {$(
         #[test]
         fn $agent() {
-            super::$case(ralph_testkit::Agent::by_name(&stringify!($agent).replace('_', "-")));
+            super::$case(ralph_testkit::Agent::by_name(stringify!($agent)));
         }
     )*};
 }
@@ -33,18 +33,12 @@ in_every_agent! {
 
 fn run(project: &Project, program: &Path, agent: &Agent, mode: &str, more: &[&str]) -> Output {
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
-    let name = acp_name(agent);
-    let args = ["run", TASK, "--promise", "DONE", "--agent", &name, "--permission-mode", mode];
-    // Codex's program takes no model that it does not list.
-    let model: &[&str] = if name == "acp:codex" { &[] } else { &["--model", model(agent)] };
-    let command = project.run(RALPH).args(args).args(model).args(more).env("PATH", path);
+    let name = format!("acp:{}", agent.name);
+    let args = ["run", TASK, "--promise", "DONE", "--agent", &name, "--model", model(agent), "--permission-mode", mode];
+    let command = project.run(RALPH).args(args).args(more).env("PATH", path);
     let output = command.timeout(Duration::from_mins(4)).output();
     assert!(!output.timed_out, "{output:?}");
     output
-}
-
-fn acp_name(agent: &Agent) -> String {
-    format!("acp:{}", agent.name.trim_end_matches("-acp"))
 }
 
 /// Two sessions: the first works and claims nothing, the second claims and its gate holds.
@@ -58,15 +52,15 @@ fn h6_a_run_over_acp_goes_on_until_its_claim_is_proven(agent: &'static Agent) {
     assert_eq!(project.read("answer.txt"), "42\n");
     assert!(!project.exists(LOOP));
     let began = records(&project, "began");
-    assert!(began.len() == 2 && began.iter().all(|began| began["agent"] == acp_name(agent)), "{began:?}");
+    assert!(began.len() == 2 && began.iter().all(|began| began["agent"] == format!("acp:{}", agent.name)), "{began:?}");
     let sessions = records(&project, "stop");
     let work: Vec<&Value> = sessions.iter().map(|session| &session["work"]).collect();
     assert_eq!(work[0]["tool_calls"], 1, "{sessions:?}");
-    // The scripted model counts 100 tokens read and 10 written for each answer. Droid and Codex tell no tokens, opencode those of the last answer.
+    // The scripted model counts 100 tokens read and 10 written for each answer. Droid tells no tokens, opencode those of the last answer.
     let sums: Vec<u64> = work.iter().map(|work| ["input", "output"].iter().filter_map(|kind| work[*kind].as_u64()).sum()).collect();
     assert_eq!(
         sums,
-        if ["droid", "codex-acp"].contains(&agent.name) {
+        if agent.name == "droid" {
             [0, 0]
         } else if agent.name == "opencode" {
             [110, 110]
