@@ -57,7 +57,7 @@ enum Verdict {
 pub fn work(fleet: &Fleet, name: String, is_over: &dyn Fn() -> bool) {
     let mut told = false;
     while !is_over() && !fleet.drains() {
-        let taken = seat::lock(fleet.place.root().join("lander.lock")).and_then(|lock| Ok(lock.zip(Some(Seat::of_lander()?))));
+        let taken = seat::lock(&fleet.place.root().join("lander.lock")).and_then(|lock| Ok(lock.zip(Some(Seat::of_lander()?))));
         match taken {
             Ok(Some((_lock, seat))) => {
                 let slot = Slot::take(&fleet.place, &fleet.settings, seat, "lander");
@@ -65,9 +65,8 @@ pub fn work(fleet: &Fleet, name: String, is_over: &dyn Fn() -> bool) {
                     .work(is_over);
             }
             Ok(None) if !told => anstream::eprintln!("note: another process lands for this fleet already: this one only works"),
-            Ok(None) => {}
             Err(problem) if !told => anstream::eprintln!("error: nothing lands: {problem}"),
-            Err(_) => {}
+            Ok(None) | Err(_) => {}
         }
         told = true;
         fleet.has_asked.store(true, Ordering::Relaxed);

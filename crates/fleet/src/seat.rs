@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, TryLockError},
-    path::PathBuf,
+    path::Path,
     sync::Arc,
 };
 
@@ -50,12 +50,12 @@ fn take(number: usize) -> Result<Option<Seat>> {
     let none = || Problem::new("there is no home folder for slots: set HOME");
     let folder = env::cache_dir().ok_or_else(none)?.join("fleets/numbers");
     make(&folder)?;
-    Ok(lock(folder.join(number.to_string()))?.map(|lock| Seat { number, _lock: Arc::new(lock) }))
+    Ok(lock(&folder.join(number.to_string()))?.map(|lock| Seat { number, _lock: Arc::new(lock) }))
 }
 
 /// Takes the lock of a file. `None`: another process has it.
-pub(crate) fn lock(path: PathBuf) -> Result<Option<File>> {
-    let file = files::options().create(true).append(true).open(&path).map_err(Problem::when(path.display()))?;
+pub(crate) fn lock(path: &Path) -> Result<Option<File>> {
+    let file = files::options().create(true).append(true).open(path).map_err(Problem::when(path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
