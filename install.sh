@@ -44,7 +44,8 @@ main() {
   target=$(platform)
 
   work=$(mktemp -d "${TMPDIR:-/tmp}/ralph-install.XXXXXX") || fail "cannot make a temporary folder"
-  fresh= fleet=
+  fresh=''
+  fleet=''
   trap 'rm -rf "$work"; [ -z "$fresh" ] || rm -f "$fresh" "$fleet"' EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP

@@ -3,7 +3,7 @@
 use std::{
     io::{Write as _, stdout},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crossterm::{
@@ -32,17 +32,22 @@ use crate::{
 /// How often the queue is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// How long the last line says what came of a key.
+const READING: Duration = Duration::from_secs(3);
+
 /// Shows it until a person has seen enough.
 pub(crate) fn show(place: &Place, settings: &Settings, store: &Arc<dyn Store>, board: &mut Board) -> Result<()> {
     let cannot =
         |e: std::io::Error| Problem::new(format!("the terminal cannot be drawn on: {e}; `ralph fleet status` prints the screen once"));
     let told = signals::Told::listen();
     let _screen = Screen::take().map_err(cannot)?;
-    let mut said = None;
+    let mut said: Option<(Instant, String)> = None;
     while told.interrupts() == 0 && !told.ended() {
         // A queue that cannot be asked now is asked again, and what was known stays.
         let trouble = board.refresh(&**store).err().map(|e| e.to_string());
-        draw(place, settings, store, board, trouble.or_else(|| said.clone()).as_deref()).map_err(cannot)?;
+        said = said.filter(|(at, _)| at.elapsed() < READING);
+        let line = trouble.as_deref().or(said.as_ref().map(|(_, line)| line.as_str()));
+        draw(place, settings, store, board, line).map_err(cannot)?;
         if !event::poll(LOOK_EVERY).map_err(cannot)? {
             continue;
         }
@@ -50,7 +55,7 @@ pub(crate) fn show(place: &Place, settings: &Settings, store: &Arc<dyn Store>, b
         match key.code {
             KeyCode::Char('q') | KeyCode::Esc => break,
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => break,
-            KeyCode::Char('p') => said = Some(pause(&**store, board)),
+            KeyCode::Char('p') => said = Some((Instant::now(), pause(&**store, board))),
             _ => {}
         }
     }

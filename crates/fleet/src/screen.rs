@@ -35,6 +35,9 @@ pub fn word(state: State) -> &'static str {
     }
 }
 
+/// With fewer columns a row has what its job does, and not what it is about.
+const ENOUGH_FOR_BOTH: usize = 36;
+
 /// What is shown beside the jobs.
 #[derive(Debug, Default)]
 pub struct Around {
@@ -100,9 +103,11 @@ pub fn lines(board: &Board, around: &Around, settings: &Settings, place: &Place,
     let jobs = in_order(board);
     let room = height.saturating_sub(lines.len());
     let shown = if jobs.len() > room { room.saturating_sub(1) } else { jobs.len() };
-    let names = jobs.iter().take(shown).map(|(id, card)| columns(&name(id, card))).max().unwrap_or(0).min(width / 5);
     let now = clock::now();
-    lines.extend(jobs.iter().take(shown).map(|(id, card)| row(board, id, card, place, now, (names, width))));
+    let widest =
+        |text: &dyn Fn(&str, &Card) -> String| jobs.iter().take(shown).map(|(id, card)| columns(&text(id, card))).max().unwrap_or(0);
+    let of = Columns { names: widest(&name).min(width / 5), figures: widest(&|_, card| figures(card, now)), all: width };
+    lines.extend(jobs.iter().take(shown).map(|(id, card)| row(board, id, card, place, now, &of)));
     if shown < jobs.len() && room > 0 {
         lines.push(styled(&format!("… and {} more", jobs.len() - shown), soft));
     }
@@ -143,24 +148,37 @@ fn name(id: &str, card: &Card) -> String {
     clean(card.spec.item.as_deref().unwrap_or(id))
 }
 
-fn row(board: &Board, id: &str, card: &Card, place: &Place, now: Millis, (names, width): (usize, usize)) -> String {
+/// How wide the parts of a row are.
+struct Columns {
+    names: usize,
+    figures: usize,
+    all: usize,
+}
+
+/// How far a job is, what it cost, and how long it has been in hand.
+fn figures(card: &Card, now: Millis) -> String {
     let job = &card.job;
-    let name = cut(&name(id, card), names);
     let parts = [
         (job.iterations > 0).then(|| format!("#{}", job.iterations)),
         (job.usd_micros > 0).then(|| money::shown(job.usd_micros).to_string()),
         job.is_held().then(|| minutes(now - job.changed_at)),
     ];
-    let figures = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let gap = " ".repeat(names.saturating_sub(columns(&name)));
-    let before = format!("{name}{gap}  {figures:<15} ");
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn row(board: &Board, id: &str, card: &Card, place: &Place, now: Millis, of: &Columns) -> String {
+    let job = &card.job;
+    let name = cut(&name(id, card), of.names);
+    let gap = " ".repeat(of.names.saturating_sub(columns(&name)));
+    let before = format!("{name}{gap}  {:<1$}  ", figures(card, now), of.figures);
     let state = word(job.state);
     let state = if card.want.wish == Wish::Pause && !job.is_over() { "paused" } else { state };
-    let room = width.saturating_sub(10 + columns(&before));
+    let room = of.all.saturating_sub(10 + columns(&before));
     let doing = clean(doing(board, id, card, place).lines().next().unwrap_or_default());
     let title = clean(card.spec.task.lines().next().unwrap_or_default());
     let text = match (title.as_str(), doing.trim()) {
         (title, "") => title.to_owned(),
+        (_, doing) if room < ENOUGH_FOR_BOTH => doing.to_owned(),
         // What it does now says more than what it is about.
         (title, doing) => format!("{} · {doing}", cut(title, room.saturating_sub(columns(doing) + 3).max(room / 3))),
     };

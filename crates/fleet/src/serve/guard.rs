@@ -1,7 +1,7 @@
 //! Who may ask. The page itself has no data, and anyone on this machine may have it. Everything else needs the token, which is in no request line, no file and no
 //! cookie: it is in the part of the address that browsers keep to themselves, and the page sends it in a header of its own, which no other site can set.
 
-use std::{fs::File, io::Read};
+use std::{fmt::Write as _, fs::File, io::Read};
 
 use ralph_engine::sys::random;
 
@@ -16,7 +16,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    pub(super) fn new(names: Vec<String>) -> Result<Self> {
+    pub(super) fn new(names: &[String]) -> Result<Self> {
         Ok(Guard { token: fresh_token()?, names: names.iter().map(|name| name.to_ascii_lowercase()).collect() })
     }
 
@@ -69,7 +69,10 @@ fn fresh_token() -> Result<String> {
     let mut bytes = [0u8; 32];
     if cfg!(unix) {
         File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).map_err(Problem::when("/dev/urandom"))?;
-        return Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect());
+        return Ok(bytes.iter().fold(String::new(), |mut token, byte| {
+            let _ = write!(token, "{byte:02x}");
+            token
+        }));
     }
     Ok(format!("{}{}", random::uuid(), random::uuid()).replace('-', ""))
 }
@@ -85,7 +88,7 @@ mod tests {
 
     #[test]
     fn f7_only_this_machines_names_and_the_page_itself_are_known() {
-        let guard = Guard::new(vec!["Night.example".to_owned()]).unwrap();
+        let guard = Guard::new(&["Night.example".to_owned()]).unwrap();
         let code = |headers: &str| guard.knows(&request(headers)).err().map(|refusal| refusal.code);
         for host in ["127.0.0.1", "127.0.0.1:80", "localhost:8080", "LOCALHOST", "[::1]:9", "night.example", "night.example:443"] {
             assert_eq!(code(&format!("Host: {host}\r\n")), None, "{host}");
@@ -113,9 +116,9 @@ mod tests {
 
     #[test]
     fn f7_only_the_whole_token_is_admitted() {
-        let guard = Guard::new(Vec::new()).unwrap();
+        let guard = Guard::new(&[]).unwrap();
         let token = guard.token().to_owned();
-        assert!(token.len() == 64 && token != Guard::new(Vec::new()).unwrap().token());
+        assert!(token.len() == 64 && token != Guard::new(&[]).unwrap().token());
         let code = |headers: &str| guard.admits(&request(headers)).err().map(|refusal| refusal.code);
         assert_eq!(code(&format!("Authorization: Bearer {token}\r\n")), None);
         for wrong in

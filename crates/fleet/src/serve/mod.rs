@@ -38,8 +38,8 @@ use crate::{
 
 /// Show the fleet on a live page, on this machine alone
 ///
-/// The address that it prints has a token in it, and whoever has the address can look. Another one is made at each start. The page only shows, unless --allow-control is
-/// given. From another machine or a telephone: a tunnel, such as `ssh -L 8080:127.0.0.1:PORT`.
+/// The address that it prints has a token in it, and anyone who has the address can look. Another one is made at each start. The page only shows, unless --allow-control is
+/// given. From another machine or a phone: a tunnel, such as `ssh -L 8080:127.0.0.1:PORT`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The port on 127.0.0.1 [default: one that is free]
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, place: &Place, settings: &Settings, store: &Arc<d
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
         .map_err(|e| Problem::new(format!("port {} of 127.0.0.1 cannot be used: {e}; --port names another one", args.port)))?;
     let address = listener.local_addr().map_err(Problem::when("the page's address"))?;
-    let guard = Guard::new(args.name.clone())?;
+    let guard = Guard::new(&args.name)?;
     let whole = format!("http://{address}/#{}", guard.token());
     let what = if args.allow_control { "it shows the fleet, and takes commands" } else { "it shows the fleet, and takes no commands" };
     match &args.address_file {

@@ -151,7 +151,7 @@ function draw(line, spans, from, to) {
     bar.setAttribute('x', x.toFixed(1))
     bar.setAttribute('y', '0')
     bar.setAttribute('height', '10')
-    bar.setAttribute('width', Math.max(3, Math.min(1000, (end - from) / whole * 1000) - x).toFixed(1))
+    bar.setAttribute('width', Math.max(3, Math.min(1000, ((end === null ? to : end) - from) / whole * 1000) - x).toFixed(1))
     return bar
   })
   line.replaceChildren(...bars)
@@ -200,7 +200,10 @@ function arrange(list, nodes) {
 }
 
 function showJobs(told) {
-  const to = Math.max(told.to || 0, ...told.jobs.flatMap((job) => job.line.map((span) => span[2])))
+  // Where something goes on, the time lines end now; each second is soon enough.
+  const now = Math.floor(Date.now() / 1000) * 1000
+  const goesOn = told.jobs.some((job) => job.line.some((span) => span[2] === null))
+  const to = Math.max(told.to || 0, goesOn ? now : 0)
   for (const [name, title] of ORDER) {
     const jobs = told.jobs.filter((job) => job.state === name)
     if (jobs.length === 0 && !groups.has(name)) continue
@@ -314,9 +317,7 @@ at('control').addEventListener('submit', async (event) => {
 })
 at('all').addEventListener('click', () => act({ act: shown.is_paused ? 'resume' : 'pause' }))
 addEventListener('hashchange', () => { if (location.hash) begin(takeToken()) })
-// A telephone that wakes up has lost its line without being told.
+// A phone that wakes up has lost its line without being told.
 addEventListener('pageshow', (event) => { if (event.persisted) begin(takeToken()) })
-setInterval(() => {
-  for (const job of shown ? shown.jobs : []) if (job.since && cards.has(job.id)) put(cards.get(job.id).meta, meta(job))
-}, 1000)
+setInterval(() => { if (shown) showJobs(shown) }, 1000)
 begin(takeToken())

@@ -4,7 +4,6 @@ use ralph_core::{
     money,
     text::{clean, opening, time::Millis},
 };
-use ralph_engine::sys::clock;
 use serde_json::{Value, json};
 
 use crate::{
@@ -37,7 +36,8 @@ pub(super) struct Seen<'a> {
 impl Seen<'_> {
     pub(super) fn json(&self) -> Value {
         let Seen { board, around, lines, settings, .. } = self;
-        let spans = history::spans(lines, clock::now());
+        // What goes on has no end here: what does not change is not sent again.
+        let spans = history::spans(lines, Millis::MAX);
         let ordered = screen::in_order(board);
         let jobs: Vec<Value> =
             ordered.iter().take(MOST_JOBS).map(|(id, card)| self.job(id, card, spans.get(id).map_or(&[][..], Vec::as_slice))).collect();
@@ -60,7 +60,8 @@ impl Seen<'_> {
     fn job(&self, id: &str, card: &Card, spans: &[Span]) -> Value {
         let title = card.spec.task.lines().next().unwrap_or_default();
         let doing = screen::doing(self.board, id, card, self.place);
-        let spans: Vec<Value> = spans.iter().map(|span| json!([span.phase, span.from, span.to])).collect();
+        let spans: Vec<Value> =
+            spans.iter().map(|span| json!([span.phase, span.from, (span.to < Millis::MAX).then_some(span.to)])).collect();
         json!({
             "id": id, "name": opening(&clean(card.spec.item.as_deref().unwrap_or(id)), MOST_TEXT), "title": opening(&clean(title), MOST_TEXT),
             "state": card.job.state, "word": screen::word(card.job.state), "doing": opening(&clean(&doing), MOST_TEXT),
@@ -89,7 +90,11 @@ fn acts(card: &Card) -> Vec<&'static str> {
         acts.push("release");
     }
     acts.push("steer");
-    acts.push(if card.want.wish == Wish::Pause { "resume" } else { "pause" });
+    if card.want.wish == Wish::Pause {
+        acts.push("resume");
+    } else if card.job.state != State::NeedsPerson {
+        acts.push("pause");
+    }
     acts.push("cancel");
     acts
 }

@@ -12,7 +12,7 @@ fn evening() -> Bed {
     let list = r#"{"features": [{"id": "a", "description": "alpha", "passes": false},
         {"id": "stuck", "description": "A long title that has more words than a narrow terminal has columns to show them in", "passes": false},
         {"id": "later", "description": "gamma", "dependsOn": ["stuck"], "passes": false}]}"#;
-    let agent = "case \"$task\" in alpha) echo x > a.txt; say a;; *) echo '<blocked>no key</blocked>';; esac\n";
+    let agent = "case \"$task\" in alpha) echo x > a.txt; say a;; *) echo 'there is no key';; esac\n";
     let bed = Bed::new(&[("feature_list.json", list)], agent);
     // It passes in the slot, fails when the lander tries it first, and passes then.
     bed.write_outside("gate.sh", "n=$(cat \"$MARKS/n\" 2>/dev/null || echo 0); n=$((n+1)); echo $n > \"$MARKS/n\"; [ $n != 2 ]\n");
@@ -97,7 +97,7 @@ fn f6_the_screen_fits_a_small_terminal_and_gives_it_back() {
         assert!(lines[1].starts_with("1 of 3 landed"), "{screen}");
         let at = |word: &str| lines.iter().position(|line| line.starts_with(word));
         assert!(at("needs you") < at("waits") && at("needs you").is_some() && at("waits") < at("landed"), "{screen}");
-        assert!(lines.iter().any(|line| line.contains("no key")), "what a person has to know is cut off: {screen}");
+        assert!(lines.iter().any(|line| line.contains("Ralph: paused")), "what a person has to know is cut off: {screen}");
         pty.send("p");
         wait("paused: nothing new begins");
         assert_eq!(bed.status()["wish"], "pause");

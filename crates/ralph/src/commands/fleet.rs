@@ -60,7 +60,6 @@ struct Described {
 }
 
 #[derive(Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "as clap has it")]
 struct Argument {
     id: String,
     short: Option<char>,
@@ -77,10 +76,13 @@ struct Argument {
 
 /// The tree of commands with those of the fleet, as the installed `ralph-fleet` tells them: for the manual, completions and help. Without it the tree stays as it is.
 pub(crate) fn with_its_commands(tree: Command) -> Command {
-    let Some(described) = described() else { return tree };
+    let described = described();
     tree.mut_subcommand("fleet", |stub| {
-        let stub = stub.mut_arg("args", |arg| arg.hide(true));
-        filled(stub.disable_help_flag(false), described)
+        let stub = stub.disable_help_flag(false);
+        match described {
+            Some(described) => filled(stub.mut_arg("args", |arg| arg.hide(true)), described),
+            None => stub,
+        }
     })
 }
 

@@ -53,6 +53,7 @@ fn f8_manual_completions_and_help_know_the_commands_of_the_fleet() {
     let bed = alone();
     let ralph = |args: &[&str]| bed.run(bed.path("bin/ralph")).args(args).output().stdout;
     assert!(!ralph(&["completions", "bash"]).contains("--queue"), "without the program there is nothing to know");
+    assert!(ralph(&["help", "fleet"]).contains("land what is proven"));
     put(&bed, "bin/ralph-fleet");
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = ralph(&["completions", shell]);
