@@ -22,12 +22,14 @@ pub fn wait_for_input() -> io::Result<bool> {
     Ok(true)
 }
 
-/// Waits for the answer to a question. `false`: Ctrl-C came first, which does not end this process meanwhile.
+/// Asks, and waits for the answer. `false`: Ctrl-C came first, which does not end this process meanwhile.
 #[cfg(unix)]
-pub fn wait_for_answer() -> bool {
+pub fn wait_for_answer(ask: impl FnOnce()) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    // Before the question is seen: who answers it with Ctrl-C at once has answered it.
     let interrupt = super::signals::Held::new();
+    ask();
     let stdin = rustix::stdio::stdin();
     loop {
         match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&LOOK)) {
@@ -40,7 +42,8 @@ pub fn wait_for_answer() -> bool {
 }
 
 #[cfg(not(unix))]
-pub fn wait_for_answer() -> bool {
+pub fn wait_for_answer(ask: impl FnOnce()) -> bool {
+    ask();
     true
 }
 

@@ -51,14 +51,16 @@ pub(crate) fn ask_for(question: &str, about: &str) -> Option<String> {
 
 /// A line that was typed; `None`: Ctrl-C, or the terminal is gone.
 fn typed(prompt: &str) -> Option<String> {
-    let mut out = anstream::stdout().lock();
-    let _ = write!(out, "{prompt} ");
-    let _ = out.flush();
     let mut line = String::new();
-    let read = terminal::wait_for_answer().then(|| stdin().lock().read_line(&mut line));
+    let ask = || {
+        let mut out = anstream::stdout().lock();
+        let _ = write!(out, "{prompt} ");
+        let _ = out.flush();
+    };
+    let read = terminal::wait_for_answer(ask).then(|| stdin().lock().read_line(&mut line));
     if !line.ends_with('\n') {
         // No line break was typed, so what follows would begin behind the question.
-        let _ = writeln!(out);
+        ui::line("");
     }
     read.is_some_and(|read| read.is_ok_and(|bytes| bytes > 0)).then_some(line)
 }

@@ -51,28 +51,29 @@ impl<'a> Tmux<'a> {
         assert_eq!(self.screen(), joined, "a line was wider than the screen");
     }
 
-    /// Waits for these words, wherever lines are broken.
-    fn sees(&self, wanted: &str) -> String {
+    fn waits(&self, what: &str, is_there: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let screen = self.screen();
-            if screen.split_whitespace().collect::<Vec<_>>().join(" ").contains(wanted) {
-                return screen;
+            if is_there(&screen) {
+                return;
             }
-            assert!(Instant::now() < deadline, "no {wanted:?}:\n{screen}");
+            assert!(Instant::now() < deadline, "no {what:?}:\n{screen}");
             thread::sleep(Duration::from_millis(50));
         }
     }
 
-    /// Types a line on an empty screen.
+    /// Waits for these words, wherever lines are broken.
+    fn sees(&self, wanted: &str) {
+        self.waits(wanted, |screen| screen.split_whitespace().collect::<Vec<_>>().join(" ").contains(wanted));
+    }
+
+    /// Types a line on an empty screen, once the shell listens again.
     fn types(&self, line: &str) {
+        self.waits("prompt", |screen| screen.trim_end().lines().last() == Some(">"));
         self.ask(&["send-keys", "-l", "clear"]);
         self.enter();
-        let deadline = Instant::now() + PATIENCE;
-        while self.screen().trim() != ">" {
-            assert!(Instant::now() < deadline, "{}", self.screen());
-            thread::sleep(Duration::from_millis(20));
-        }
+        self.waits("empty screen", |screen| screen.trim() == ">");
         self.ask(&["send-keys", "-l", line]);
         self.enter();
     }
