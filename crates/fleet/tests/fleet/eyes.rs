@@ -96,7 +96,8 @@ fn f6_the_screen_fits_a_small_terminal_and_gives_it_back() {
         assert!(lines[0].starts_with("ralph fleet · feature_list.json"), "{screen}");
         assert!(lines[1].starts_with("1 of 3 landed"), "{screen}");
         let at = |word: &str| lines.iter().position(|line| line.starts_with(word));
-        assert!(at("needs you") < at("waits") && at("needs you").is_some() && at("waits") < at("landed"), "{screen}");
+        let in_order = at("needs you") < at("waits") && at("waits") < at("landed");
+        assert!(at("needs you").is_some() && (in_order || rows == 8 && screen.contains("… and 2 more")), "{screen}");
         assert!(lines.iter().any(|line| line.contains("Ralph: paused")), "what a person has to know is cut off: {screen}");
         pty.send("p");
         wait("paused: nothing new begins");
