@@ -88,7 +88,7 @@ fn f6_the_screen_fits_a_small_terminal_and_gives_it_back() {
         command.env("TERM", "xterm-256color");
         let pty = Pty::spawn(command, rows, columns);
         let wait = |wanted: &str| {
-            pty.wait_for(|screen| screen.contains(wanted), Duration::from_secs(60)).unwrap_or_else(|s| panic!("{wanted}: {s}"))
+            pty.wait_for(|screen| screen.contains(wanted), Duration::from_mins(1)).unwrap_or_else(|s| panic!("{wanted}: {s}"))
         };
         let screen = wait("q leaves");
         let lines: Vec<&str> = screen.lines().map(str::trim_end).collect();
@@ -104,7 +104,7 @@ fn f6_the_screen_fits_a_small_terminal_and_gives_it_back() {
         pty.send("p");
         wait("p pauses");
         pty.send("q");
-        assert_eq!(pty.wait_exit(Duration::from_secs(60)), Some(0));
+        assert_eq!(pty.wait_exit(Duration::from_mins(1)), Some(0));
         let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
         assert!(raw.contains("\x1b[?1049h") && raw.trim_end().ends_with("\x1b[?1049l"), "{raw:?}");
     }
@@ -120,7 +120,7 @@ fn f6_the_screen_counts_what_it_cannot_show() {
     let mut command = bed.command(&[]);
     command.env("TERM", "xterm");
     let pty = Pty::spawn(command, 15, 60);
-    let screen = pty.wait_for(|screen| screen.contains("q leaves"), Duration::from_secs(60)).unwrap_or_else(|s| panic!("{s}"));
+    let screen = pty.wait_for(|screen| screen.contains("q leaves"), Duration::from_mins(1)).unwrap_or_else(|s| panic!("{s}"));
     assert!(screen.contains("… and 29"), "{screen}");
     // Into a pipe goes all of it, once.
     let (code, said) = bed.fleet(&[]);

@@ -18,7 +18,7 @@ fn f3_a_killed_fleet_goes_on_where_it_was() {
     let agent: u32 = noted("pid").parse().unwrap();
     run.kill().unwrap();
     run.wait().unwrap();
-    bed.until("the agent's end", || !lives(&agent));
+    bed.until("the agent's end", || !lives(agent));
     assert_eq!((bed.of_job("a", "state").as_str(), bed.of_job("a", "iterations").as_str()), ("runs", "1"));
     let (code, said) = bed.run("feature_list.json", &["--verify", "test -f b.txt"]);
     assert_eq!(code, 0, "{said}");
@@ -131,7 +131,7 @@ fn f6_one_worker_can_be_drained_and_a_second_signal_ends_all_now() {
     let signal = || assert!(std::process::Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap().success());
     signal();
     bed.until("its word", || bed.log().contains("a second Ctrl-C or SIGTERM ends it now"));
-    assert!(pids().lines().all(|pid| lives(pid)), "they finish their iterations");
+    assert!(pids().lines().all(lives), "they finish their iterations");
     signal();
     run.wait().unwrap();
     assert!(pids().lines().all(|pid| !lives(pid)), "{}", bed.log());
