@@ -14,7 +14,6 @@ mod find_loop;
 mod help;
 mod hook;
 mod journal_lines;
-mod memory;
 mod report;
 mod run_wording;
 mod statusline;
@@ -29,9 +28,6 @@ use std::{
 use ralph_engine::hosts::{Host, WAIT};
 use term::ui;
 
-#[global_allocator]
-static MEMORY: memory::Memory = memory::Memory::new();
-
 /// Where C does not call us (see `entry.rs`), and in tests of the program's parts.
 #[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]
 fn main() -> std::process::ExitCode {
@@ -41,7 +37,6 @@ fn main() -> std::process::ExitCode {
 
 /// Runs the program; the result is its exit code.
 fn start() -> u8 {
-    memory::open();
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         // Clients without the exec form run the bare command: JSON on standard input and no argument mean a hook call.

@@ -62,14 +62,14 @@ const REASONS: [(&str, &str); 7] = [
     (
         "no loop, project uses ralph",
         "Where ralph is used, a stop without a loop looks whether the session lost its loop or its list, whether this very stop ended the last loop, and whether a \
-         line waits for the person: 60 system calls more than in a project without ralph (30 µs), and 9,000 instructions of program that are run once, \
-         from cold memory (30 to 60 µs). Without these looks a loop could vanish without a word.",
+         line waits for the person: some 60 system calls more than in a project without ralph, and 9,000 instructions that are run once, from cold memory. \
+         Without these looks a loop could vanish without a word.",
     ),
     (
         "loop goes on",
         "The floor copies what it has; ralph decides. It reads the event, the loop's file (twice: without the lock, and under it), the seal and the journal's end, \
-         parses them, judges, and writes 1.9 KB of JSON. That is 54,000 different instructions, 220 KB of program, most of them run once and from cold memory: \
-         two thirds of what it takes beyond the floor. The rest is 100 system calls (60 µs), most of them looks at whose folders these are, and some 30 page faults (40 µs).",
+         parses them, judges, and writes 1.9 KB of JSON. That is close to 50,000 different instructions, most of them run once and from cold memory, and some 100 system calls, \
+         most of them looks at whose folders these are.",
     ),
     (
         "bash + jq against ralph, loop goes on",
@@ -84,11 +84,11 @@ const REASONS: [(&str, &str); 7] = [
     (
         "gate in git, verdict known",
         "Git believes its index; ralph does not, because an agent may write it. It lists and looks at all 200 files as git does, and then makes a digest of them all and \
-         of the ignored ones beside them. The other half is the loop that goes on.",
+         of the ignored ones beside them. On top of that comes the loop that goes on.",
     ),
     (
         "report",
-        "Each of some 41,000 records is parsed as what it is and folded into the history: 33 MB of JSON at 150 to 200 MB/s, where the floor copies the file and looks for line ends. \
+        "Each of some 41,000 records is parsed as what it is and folded into the history, where the floor copies the file and looks for line ends. \
          The JSON has every iteration, span and measurement, 9 MB, and all of it is masked before it is printed. One pass, in pieces; the memory that stays is that of the history.",
     ),
     (
