@@ -291,6 +291,9 @@ impl Lander<'_> {
             return Ok(());
         }
         let path = settings.repository.join(list);
+        // `ralph item` locks the folder, too, so that no mark is lost. Where folders cannot be locked, the write in one step has to do.
+        let folder = path.parent().and_then(|folder| fs::File::open(folder).ok());
+        let _ = folder.as_ref().map(fs::File::lock);
         let bytes = files::read(&path, ralph_core::gate::list::MAX_BYTES).map_err(Problem::when(path.display()))?;
         files::write_whole(&path, &marked(&bytes, spec)?).map_err(Problem::when(path.display()))
     }
