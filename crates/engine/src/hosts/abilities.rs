@@ -301,11 +301,14 @@ mod tests {
             .map(|path| path.strip_prefix(crates).unwrap().display().to_string())
             .collect();
         found.sort();
-        let places =
-            ["abilities.rs", "acp/mod.rs", "host.rs", "mod.rs", "qwen.rs", "signs.rs"].map(|name| format!("engine/src/hosts/{name}"));
-        assert_eq!(found, [&places[..], &["ralph/src/commands/init.rs".to_owned()]].concat());
+        let places = ["abilities.rs", "acp/mod.rs", "acp/permission.rs", "host.rs", "mod.rs", "qwen.rs", "signs.rs"]
+            .map(|name| format!("engine/src/hosts/{name}"));
+        let others = ["engine/src/run/preflight.rs", "ralph/src/commands/init.rs"].map(str::to_owned);
+        assert_eq!(found, [&places[..], &others].concat());
         let guide = std::fs::read_to_string(crates.join("../docs/hosts.md")).unwrap();
-        for name in ["qwen.rs", "hosts/mod.rs", "host.rs", "signs.rs", "abilities.rs", "acp/mod.rs"] {
+        for name in
+            ["qwen.rs", "hosts/mod.rs", "host.rs", "signs.rs", "abilities.rs", "acp/mod.rs", "acp/permission.rs", "run/preflight.rs"]
+        {
             assert!(guide.contains(name), "docs/hosts.md does not name {name}");
         }
     }
