@@ -17,6 +17,12 @@ use ralph_fleet::{
     },
 };
 
+/// A commit's name, in git's form, that tells the job and its claim.
+fn commit(id: &str, token: u64) -> String {
+    let id = id.bytes().fold(0_u64, |sum, b| sum * 256 + u64::from(b));
+    format!("{id:020x}{token:020x}")
+}
+
 /// A small generator (xorshift): the same seed, the same schedule.
 #[derive(Clone)]
 struct Dice(u64);
@@ -231,7 +237,7 @@ impl World {
         let cost = *actor.cost.get_or_insert_with(|| self.dice.below(SESSION + 1));
         change::shared(&*self.store, LEDGER, |ledger: Ledger| Some(ledger.settle(id, claim.token, cost)))?;
         (actor.reserved, actor.cost) = (false, None);
-        let commit = Some(format!("{id}-{}", claim.token));
+        let commit = Some(commit(id, claim.token));
         let job = job.after(Brought { commit, usd_micros: cost, ..Brought::default() }, shown(self.now, actor.skew));
         let outcome = match self.dice.below(10) {
             0..=3 => return Ok(Some(job)),
@@ -245,7 +251,7 @@ impl World {
     fn landing(&mut self, actor: &Actor, id: &str, job: &Job) -> Result<Option<Job>, Error> {
         if self.main.iter().any(|landed| landed == id) {
             // A lander before us died between the push and its record.
-            return Ok(Some(job.ended(Outcome::Landed { commit: "known".into() }, shown(self.now, actor.skew))));
+            return Ok(Some(job.ended(Outcome::Landed { commit: commit(id, 0) }, shown(self.now, actor.skew))));
         }
         if self.dice.in_hundred(20) {
             return Ok(Some(job.ended(Outcome::SentBack { why: "a conflict".into() }, shown(self.now, actor.skew))));
@@ -255,7 +261,7 @@ impl World {
         if self.dice.in_hundred(30) {
             return Err(Error::Unreachable("it was pushed, and then nothing".into()));
         }
-        Ok(Some(job.ended(Outcome::Landed { commit: format!("merge-{id}") }, shown(self.now, actor.skew))))
+        Ok(Some(job.ended(Outcome::Landed { commit: commit(id, 0) }, shown(self.now, actor.skew))))
     }
 
     fn jobs(&self) -> BTreeMap<String, Job> {

@@ -240,11 +240,15 @@ fn f4_what_only_a_person_can_land_says_why() {
 #[test]
 fn f4_a_branch_that_wants_signatures_needs_a_person() {
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > a.txt; say x\n");
-    let hook = bed.repo().join(".git/hooks/pre-receive");
+    // A server's rule: the hooks of the person's own repository are not run for a fleet.
+    let remote = bed.root.path().join("remote.git");
+    bed.git(&["clone", "-q", "--bare", ".", remote.to_str().unwrap()]);
+    let hook = remote.join("hooks/pre-receive");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    fs::write(&hook, "#!/bin/sh\necho 'error: GH006: Commits must have verified signatures.' >&2\nexit 1\n").unwrap();
+    let rule = "#!/bin/sh\nwhile read old new name; do case $name in refs/heads/*) echo 'error: GH006: Commits must have verified signatures.' >&2; exit 1;; esac; done\n";
+    fs::write(&hook, rule).unwrap();
     Command::new("chmod").arg("+x").arg(&hook).status().unwrap();
-    let (code, said) = bed.run("feature_list.json", &["--verify", "true"]);
+    let (code, said) = bed.run("feature_list.json", &["--verify", "true", "--remote", remote.to_str().unwrap()]);
     assert_eq!((code, bed.of_job("a", "state").as_str()), (12, "needs-person"), "{said}");
     assert!(bed.of_job("a", "why").contains("only signed commits"), "{}", bed.of_job("a", "why"));
 }

@@ -45,6 +45,8 @@ pub struct PullRequest {
     pub created_at: String,
     pub updated_at: String,
     pub merged_at: Option<String>,
+    /// What the base branch got.
+    pub merge_commit: Option<String>,
     /// `MERGEABLE`, `CONFLICTING` or `UNKNOWN`.
     pub mergeable: String,
     /// `CLEAN`, `BLOCKED`, `BEHIND` …; worked out from the rest where it is not set.
@@ -104,6 +106,7 @@ impl Model {
             created_at: OPENED.to_owned(),
             updated_at: OPENED.to_owned(),
             merged_at: None,
+            merge_commit: None,
             mergeable: "MERGEABLE".to_owned(),
             merge_state: None,
         });
@@ -181,6 +184,7 @@ impl Model {
         let (base, tree) = (format!("refs/heads/{}", pull.base), format!("{}^{{tree}}", pull.oid));
         let commit = git(&bare, &["commit-tree", &tree, "-p", &base, "-m", &format!("{} (#{number})", pull.title)]);
         git(&bare, &["update-ref", &base, commit.trim()]);
+        self.pull(number).merge_commit = Some(commit.trim().to_owned());
         self.branches.insert(pull.base, commit.trim().to_owned());
     }
 }
@@ -355,6 +359,7 @@ impl Model {
             "createdAt": pull.created_at,
             "updatedAt": pull.updated_at,
             "mergedAt": pull.merged_at,
+            "mergeCommit": pull.merge_commit.as_ref().map(|oid| json!({"__typename": "Commit", "oid": oid})),
             "closedAt": (pull.state != "OPEN").then(|| pull.merged_at.as_ref().unwrap_or(&pull.updated_at)),
             "baseRefName": pull.base,
             "headRefName": pull.branch,
