@@ -74,7 +74,7 @@ fn s4_6_rounds_over_a_list(version: Version) {
     bed.project.commit_all("a list");
     bed.ralph_ok(&["trust", "--yes"]);
     let output = ends(&bed, 0, &["Work off the list", "--model", "claude-sonnet-4-6"]);
-    assert!(output.stdout.contains("complete after"), "{}", output.stdout);
+    assert!(output.stdout.contains("complete · "), "{}", output.stdout);
     let journal = bed.journal();
     let rounds = journal.iterations();
     assert_eq!(rounds, (1..=rounds.len() as u64).collect::<Vec<_>>());
@@ -137,7 +137,7 @@ fn u2_after_init_a_run_needs_nothing_but_its_task(version: Version) {
     let output =
         bed.project.run(RALPH).env("PATH", &bed.path).args(["run", "Fix the failing tests"]).timeout(Duration::from_mins(5)).output();
     assert_eq!(output.code, Some(0), "{output:?}");
-    assert!(output.stdout.contains("complete after"), "{}", output.stdout);
+    assert!(output.stdout.contains("complete · "), "{}", output.stdout);
     assert_eq!((bed.project.read("answer.txt").trim(), bed.journal().iterations()), ("42", vec![1]));
 }
 newest!(u2_after_init_a_run_needs_nothing_but_its_task);

@@ -10,7 +10,7 @@ use crate::common::{Bed, LOOP};
 fn s4_6_rounds_go_on_until_the_promise() {
     let runs = Runs::new("echo work >> work.txt; commit\nif [ $N = 3 ]; then echo '<promise>DONE</promise>'; fi\n");
     let out = runs.ends(0, &["Make it work", "--completion-promise", "DONE"]);
-    assert!(out.stdout.contains("complete after 3 iterations"), "{}", out.stdout);
+    assert!(out.stdout.contains("complete · 3 iterations"), "{}", out.stdout);
     assert_eq!(runs.iterations(), [1, 2, 3]);
     let codes: Vec<String> = runs.ruled().into_iter().map(|(_, code)| code).collect();
     assert_eq!(codes, ["promise.missing", "promise.missing", "promise.accepted"]);
@@ -43,7 +43,7 @@ fn s4_6_a_list_is_worked_off_with_proof() {
     "#;
     let runs = Runs::of(bed, script);
     let out = runs.ends(0, &["Work off the list"]);
-    assert!(out.stdout.contains("complete after"), "{}", out.stdout);
+    assert!(out.stdout.contains("complete · "), "{}", out.stdout);
     let list: Value = serde_json::from_str(&runs.bed.read("feature_list.json")).unwrap();
     assert!(list["features"].as_array().unwrap().iter().all(|f| f["passes"] == true));
     assert_eq!(runs.bed.read("f4.txt").trim(), "fixed");
@@ -191,7 +191,7 @@ fn s4_6_a_feature_folder_is_carried_as_well() {
     );
     let runs = Runs::of(bed, "sed -i 's/\"passes\":false/\"passes\":true/' .claude/data/ralph-loops/current/feature_list.json\n");
     let out = runs.ends(0, &[]);
-    assert!(out.stdout.contains("complete after 1 iteration"), "{}", out.stdout);
+    assert!(out.stdout.contains("complete · 1 iteration"), "{}", out.stdout);
     assert!(runs.prompt(1).contains("A: a"), "{}", runs.prompt(1));
     assert!(runs.bed.read(".claude/data/ralph-loops/current/progress.txt").contains("Status: COMPLETE"));
 }
