@@ -31,7 +31,7 @@ use crate::{
 /// Each job has a clone of the repository to itself, and the same gates. What is proven lands on a branch of the fleet's own, one job at a time, after the gates
 /// have passed again on the merged files. Your files, your index and the branch that you have checked out are never touched.
 #[derive(Parser)]
-#[command(name = "ralph fleet", bin_name = "ralph fleet", version, disable_help_subcommand = true)]
+#[command(name = "ralph fleet", bin_name = "ralph fleet", version, disable_help_subcommand = true, max_term_width = 100)]
 #[command(after_help = "Examples:
   ralph fleet run feature_list.json --workers 4 --verify \"cargo test\" --usd 60
   ralph fleet                      one screen: waits, runs, proven, landed, needs you

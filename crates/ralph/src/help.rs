@@ -41,6 +41,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("RALPH_RUNNER", "Set for the gates of a run, by which the next run finds what is left of them."),
     ("RALPH_STATUSLINE", "Set for the command of `ralph statusline --after`; under it `ralph statusline` is silent."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
+    (
+        "RALPH_GATES_AT_ONCE",
+        "How many commands of gates may run at a time on this machine, over all loops; a fleet sets it from `gates_at_once`.",
+    ),
     ("RALPH_REPORT", "`off`: no page is written to .ralph/reports when a loop ends, pauses or parks; `ralph report` still writes one."),
     ("GITHUB_STEP_SUMMARY", "The file that `ralph report --step-summary` adds to. GitHub Actions sets it."),
     (

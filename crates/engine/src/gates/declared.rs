@@ -275,9 +275,10 @@ fn add_features(project: &Project, settings: &Settings, declared: &mut Declared)
     }
     match features::find(project) {
         Some(path) => add_list(path, settings, declared),
-        None => declared
-            .problems
-            .push(missing("features", "there is no list of work: neither feature_list.json nor prd.json exists".to_owned())),
+        None => declared.problems.push(missing(
+            "features",
+            "the preset \"features\" finds no list of work: neither feature_list.json nor prd.json exists".to_owned(),
+        )),
     }
 }
 

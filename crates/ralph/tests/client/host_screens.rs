@@ -96,7 +96,7 @@ fn h3_clear_takes_the_loop_along_where_the_agent_tells_of_it(agent: &'static Age
     let held = Held::default();
     let script = held.clone();
     let server = ModelServer::with(move |request| match times_sent_back(request) {
-        _ if request.all_text().contains("Are you there?") => Reply::text("Yes, I am here."),
+        _ if request.all_text().contains("Are you there now") => Reply::text("Yes, I am here."),
         0 => Reply::text("I have begun."),
         _ => {
             script.wait();
@@ -116,7 +116,7 @@ fn h3_clear_takes_the_loop_along_where_the_agent_tells_of_it(agent: &'static Age
     std::thread::sleep(Duration::from_secs(2));
     tui.submit("/clear");
     tui.expect("an empty conversation", SOON, |screen| !dense(screen).contains(&dense("Now I rest.")));
-    tui.submit("Are you there?");
+    tui.submit("Are you there now");
     sees(&tui, "Yes, I am here.");
     if ["copilot", "grok"].contains(&agent.name) {
         assert!(!is_taken_along(), "it says nothing of it");

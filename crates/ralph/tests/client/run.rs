@@ -144,7 +144,7 @@ newest!(u2_after_init_a_run_needs_nothing_but_its_task);
 
 /// S1-4: the account's limit parks the loop until the reset, in the same round.
 fn s1_4_a_limit_is_waited_for(version: Version) {
-    let resets = now() + 20;
+    let resets = now() + 45;
     let asked = AtomicUsize::new(0);
     let server = ModelServer::with(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
         0 => Reply::limit(resets),

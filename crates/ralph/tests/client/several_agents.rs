@@ -45,7 +45,8 @@ fn h8_one_loop_goes_through_three_agents_and_every_view_says_who_did_what() {
     // The third and the fourth.
     let server = ModelServer::scripted([Reply::text("Nearly all of it."), Reply::text("All of it.\n\n<promise>DONE</promise>")]);
     gemini.prepare(&bed.project, &server);
-    bed.ralph_ok(&["init", "--agent", "gemini"]);
+    // Gemini's own PATH has no `ralph`: its path is registered.
+    assert!(bed.project.run(RALPH).args(["init", "--agent", "gemini"]).output().success());
     bed.ralph_ok(&["resume", "--session"]);
     let output = gemini.run(&bed.project, &server, "go on");
     assert!(!bed.project.exists(LOOP), "{output:?}");

@@ -108,7 +108,10 @@ fn dir_gets_all_pages_and_nothing_else() {
     bed.write("share/man/man1/ralph.1", "an older page");
     for dir in ["new/share/man1", "share/man/man1"] {
         let said = bed.ralph_ok(&["man", "--dir", dir]);
-        let shown = commands(&bed).into_iter().filter(|c| !HIDDEN.contains(&c.as_str())).chain(["help".to_owned()]);
+        let shown = commands(&bed)
+            .into_iter()
+            .filter(|c| !HIDDEN.contains(&c.as_str()))
+            .chain(["help", "bundle-export", "bundle-import"].map(str::to_owned));
         let mut expected: Vec<String> = shown.map(|c| format!("ralph-{c}.1")).chain(["ralph.1".to_owned()]).collect();
         expected.sort();
         let mut names: Vec<String> = bed.files_in(dir).iter().map(|p| p.file_name().unwrap().to_str().unwrap().to_owned()).collect();

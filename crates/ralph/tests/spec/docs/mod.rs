@@ -148,8 +148,12 @@ fn u10_every_settings_block_is_read() {
         ralph_core::config::parse(text.as_bytes()).unwrap_or_else(|problem| panic!("{page}: {problem}\n{text}"));
     }
     for (page, text) in blocks_of("yaml") {
-        let value: Value = yaml_serde::from_str(&text).unwrap_or_else(|problem| panic!("{page}: {problem}\n{text}"));
-        if value.get("verify").is_some() {
+        let documents = text.split("\n---\n");
+        let read = |text| yaml_serde::from_str(text).unwrap_or_else(|problem| panic!("{page}: {problem}\n{text}"));
+        let values: Vec<Value> = documents.map(read).collect();
+        if let [value] = &*values
+            && value.get("verify").is_some()
+        {
             let commands = ralph_core::config::worktree_commands(text.as_bytes()).unwrap_or_else(|problem| panic!("{page}: {problem}"));
             assert_eq!(commands.len(), value["verify"].as_array().unwrap().len(), "{page}");
         }
