@@ -301,7 +301,7 @@ fn f2_a_server_that_went_back_in_time_is_not_trusted() {
     copy_folder(&server.folder().join("store"), &copy);
     server.restart();
     wait_for("it is back", || store.put_if("job.a", b"2", 1).is_ok());
-    store.list("").unwrap();
+    wait_for("it lists", || store.list("").is_ok());
     server.kill();
     fs::remove_dir_all(server.folder().join("store")).unwrap();
     fs::rename(&copy, server.folder().join("store")).unwrap();

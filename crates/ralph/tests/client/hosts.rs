@@ -240,7 +240,10 @@ fn h7_a_stop_that_two_hooks_report_counts_once() {
     for name in ["copilot", "grok"] {
         let claim = Reply::text("It is done.\n\n<promise>DONE</promise>");
         let bed = or_skip!(Bed::new(Agent::by_name(name), ModelServer::scripted([Reply::text("I have begun."), claim])));
-        assert!(bed.project.run(RALPH).args(["init", "--local"]).output().success());
+        assert!(bed.project.run(RALPH).args(["init", "--project"]).output().success());
+        // A file that is checked in names no path; here nothing else would find the program.
+        let shared = bed.project.read(".claude/settings.json").replace("\"ralph\"", &format!("\"{RALPH}\""));
+        bed.project.write(".claude/settings.json", &shared);
         bed.start(&[]);
         bed.run("begin");
         assert_eq!(bed.codes(), ["promise.missing", "promise.accepted"], "{name}");
