@@ -61,6 +61,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("IS_SANDBOX", "1 where the client may be run by root without asking for permissions."),
     ("SUDO_UID", "Whose repositories root may read, as in git."),
     ("XDG_CONFIG_HOME", "Where git keeps your own configuration (git/config, git/ignore), if not in ~/.config."),
+    ("XDG_CACHE_HOME", "Where a fleet keeps its clones (ralph/fleets), if not in ~/.cache."),
     ("CLAUDE_PLUGIN_ROOT", "The folder of the plugin that runs the hook: it tells this registration from others. The client sets it."),
     ("CLAUDE_PROJECT_DIR", "The project of a hook call: the folder that the client was started in. The client sets it."),
     ("CLAUDE_CODE_SESSION_ID", "The session that calls the hook or runs a command. The client sets it."),
