@@ -234,25 +234,6 @@ impl Held {
     }
 }
 
-/// Copilot and Grok read Claude Code's settings, too, and run the hooks that they find there: one stop is one count, by the hook that is the agent's own.
-#[test]
-fn h7_a_stop_that_two_hooks_report_counts_once() {
-    for name in ["copilot", "grok"] {
-        let claim = Reply::text("It is done.\n\n<promise>DONE</promise>");
-        let bed = or_skip!(Bed::new(Agent::by_name(name), ModelServer::scripted([Reply::text("I have begun."), claim])));
-        assert!(bed.project.run(RALPH).args(["init", "--project"]).output().success());
-        // A file that is checked in names no path; here nothing else would find the program.
-        let shared = bed.project.read(".claude/settings.json").replace("\"ralph\"", &format!("\"{RALPH}\""));
-        bed.project.write(".claude/settings.json", &shared);
-        bed.start(&[]);
-        bed.run("begin");
-        assert_eq!(bed.codes(), ["promise.missing", "promise.accepted"], "{name}");
-        let log = bed.project.read(".ralph/hook.log");
-        let strangers = log.lines().filter(|line| line.contains("code=host.foreign")).count();
-        assert!(strangers >= 2, "{name} did call the other hook: {log}");
-    }
-}
-
 /// opencode's plugin begins a turn for each iteration, and no number of them is too many.
 #[test]
 fn h3_no_cap_of_opencodes_ends_a_loop() {
