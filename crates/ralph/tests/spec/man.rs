@@ -56,7 +56,8 @@ fn the_page_names_every_variable_that_ralph_reads() {
     let (_, read) = of_claude.split_once("];").unwrap();
     let code = source("crates/engine/src/sys/env.rs") + read;
     let quoted = code.split('"').skip(1).step_by(2);
-    let is_name = |word: &&str| word.len() > 2 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    // A word that ends with _ is the beginning of names, which are passed on or kept back.
+    let is_name = |word: &&str| word.len() > 2 && !word.ends_with('_') && word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
     let signs = source("crates/engine/src/hosts/signs.rs");
     let names: Vec<&str> =
         quoted.filter(is_name).filter(|n| !signs.contains(*n) && !["RALPH_FAULT", "RALPH_HASTE", "RALPH_ALONE"].contains(n)).collect();
