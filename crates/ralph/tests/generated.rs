@@ -201,7 +201,7 @@ fn full_settings() -> String {
         let blocks = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
         blocks.max_by_key(|block| block.len()).expect("the page has an example").to_owned()
     };
-    ["docs/gates.md", "docs/pull-requests.md", "docs/run.md"].map(longest).join("\n")
+    ["docs/gates.md", "docs/pull-requests.md", "docs/run.md", "docs/fleet.md"].map(longest).join("\n")
 }
 
 fn from_toml(text: &str) -> Value {
@@ -221,7 +221,7 @@ fn the_documented_settings_fit_the_schema_and_show_every_key() {
     for key in keys(&schema["$defs"]["gate"]) {
         assert!(gates.iter().any(|gate| gate.get(&key).is_some()), "the example does not show `{key}` of a gate");
     }
-    let tables = ["features", "verify", "pr", "run", "notify"].map(|table| (&settings[table], &schema["$defs"][table]));
+    let tables = ["features", "fleet", "verify", "pr", "run", "notify"].map(|table| (&settings[table], &schema["$defs"][table]));
     for (place, of) in [(&settings, &schema)].into_iter().chain(tables) {
         for key in keys(of) {
             assert!(place.get(&key).is_some(), "the example does not show `{key}`");
