@@ -1,6 +1,6 @@
 //! The README and the guide are true: their commands run. `docs.rs` looks at all pages.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use crate::common::{Bed, RALPH};
 
@@ -63,4 +63,14 @@ fn u10_the_slash_commands_of_readme_and_guide_start_a_loop() {
         let status = bed.status();
         assert_eq!((&status["completion_promise"], &status["max_iterations"]), (&"DONE".into(), &20.into()), "{status}");
     }
+}
+
+/// The README's `cargo run --release -- demo` names no program, so the default members of the workspace may have only one.
+#[test]
+fn u10_cargo_run_knows_which_program_is_meant() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let manifest: toml::Table = fs::read_to_string(root.join("Cargo.toml")).unwrap().parse().unwrap();
+    let members = manifest["workspace"]["default-members"].as_array().unwrap().iter().map(|member| root.join(member.as_str().unwrap()));
+    let programs: Vec<_> = members.filter(|member| member.join("src/main.rs").is_file()).collect();
+    assert_eq!(programs.len(), 1, "{programs:?}");
 }
