@@ -5,9 +5,9 @@ use ralph_core::{journal::Event, judge::Ending, messages::Reader, text};
 use crate::{
     ops::{Asker, Refusal, choose},
     store::{
-        Error, journal, last_ending, loops,
+        Error, archive, journal, last_ending, loops,
         project::Project,
-        project_lock::{Locked, Loop, end},
+        project_lock::{Locked, Loop},
         runner,
     },
     sys::clock,
@@ -73,7 +73,7 @@ pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Ca
     let spent_ms = state.spent(clock::now());
     let mut cancelled = Cancelled { iteration, spent_ms, id, of_session, is_folder: found.is_folder(), leftovers: 0 };
     last_ending::note(project, &cancelled.id, asker.command.as_deref().unwrap_or_default(), None, &cancelled.line(asker.reader()));
-    if !end(project, &found, &cancelled.id, Ending::Cancelled)? {
+    if !archive::end(project, &found, &cancelled.id, Ending::Cancelled)? {
         return Err(Refusal::NoLoop);
     }
     if let Some(locked) = &locked

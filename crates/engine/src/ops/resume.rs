@@ -14,7 +14,7 @@ use crate::{
         Error,
         journal::{self, owner_may_live},
         last_ending,
-        loops::{self, Carrier, LoopOnDisk},
+        loops::{self, LoopOnDisk, Storage},
         project::Project,
         project_lock::{Locked, Loop},
         seal, waiter,
@@ -72,7 +72,7 @@ pub fn resume(project: &Project, request: &Request, asker: &Asker) -> Result<Res
             let Archived { path, name, id, .. } = archived(project, request.which.as_deref())?;
             let bytes = files::read(&path, MAX_FILE_BYTES).map_err(Error::io("read", &path))?;
             let parsed = LoopFile::parse(&bytes);
-            let candidate = LoopOnDisk { name: name.clone(), path: path.clone(), bytes, parsed, carrier: Carrier::File, known_as: None };
+            let candidate = LoopOnDisk { name: name.clone(), path: path.clone(), bytes, parsed, storage: Storage::File, known_as: None };
             // The archive is in the project: the file's name there and ralph's own copy say which loop it is, not the file.
             let candidate = if seal::is_known(project, &id) { candidate.known_as(&id) } else { candidate };
             let l = locked.open_ended(candidate).map_err(|f| unreadable(&f))?;

@@ -194,9 +194,9 @@ fn live(project: &Project, found: &LoopOnDisk, reader: Reader) -> Refusal {
             let by_run = || journal::history(&project.journal(&found.id())).by_run;
             let resume = match reader {
                 Reader::Session => format!(", {} goes on with it", reader.resume(&named)),
-                // Its session, or its run, works on it.
-                Reader::Terminal if file.active => String::new(),
                 Reader::Terminal if by_run() => format!(", `ralph run --continue{named}` goes on with it"),
+                // Its session works on it.
+                Reader::Terminal if file.active && file.session_id.is_some() => String::new(),
                 Reader::Terminal => {
                     format!(", {} goes on with it in a session, `ralph run --continue{named}` in fresh ones", reader.resume(&named))
                 }

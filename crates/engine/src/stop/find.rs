@@ -14,7 +14,7 @@ use crate::{
     hosts::Client,
     store::{
         Error, feature_folder, journal,
-        loops::{self, Carrier, LoopOnDisk},
+        loops::{self, LoopOnDisk, Storage},
         project::Project,
         project_lock::{Locked, Loop},
     },
@@ -114,8 +114,8 @@ fn classify(project: &Project, found: LoopOnDisk, session: &str) -> Selected {
 pub(crate) fn is_unreleased_checkout(project: &Project, found: &LoopOnDisk, released: bool) -> bool {
     let is_tracked = |path: &Path| tracked::is_tracked(project.root(), path) != Some(false);
     // A feature folder may be outside of the project, where a person's variable says, and in another repository or in none.
-    let elsewhere = match &found.carrier {
-        Carrier::Folder(folder) if !folder.dir.starts_with(project.root()) => Some(&folder.dir),
+    let elsewhere = match &found.storage {
+        Storage::Folder(folder) if !folder.dir.starts_with(project.root()) => Some(&folder.dir),
         _ => None,
     };
     let came_along = elsewhere.map_or_else(|| is_tracked(&found.path), |dir| tracked::is_tracked(dir, &found.path) != Some(false));

@@ -11,10 +11,7 @@ use ralph_core::{
 
 use super::{Ruled, Stop, gather::Gathered};
 use crate::{
-    store::{
-        Error, last_ending,
-        project_lock::{Locked, end},
-    },
+    store::{Error, archive, last_ending, project_lock::Locked},
     sys::{clock, secrets},
 };
 
@@ -29,7 +26,7 @@ pub(super) fn commit(stop: &Stop<'_>, locked: &Locked<'_>, mut ruled: Ruled) -> 
         Next::Ends { ending } => {
             let via = stop.hook().map(|hook| hook.invocation.via());
             last_ending::note(stop.project, &l.id, &stop.fingerprint, via, note.as_deref().unwrap_or_default());
-            end(stop.project, &l.found, &l.id, ending)?
+            archive::end(stop.project, &l.found, &l.id, ending)?
         }
     };
     if !there {

@@ -31,7 +31,7 @@ use crate::{
     store::{
         Error,
         journal::owner_may_live,
-        loops::{Carrier, LoopOnDisk},
+        loops::{LoopOnDisk, Storage},
         project::Project,
         seal,
     },
@@ -200,8 +200,8 @@ fn read_at(project: &Project, dir: PathBuf, want: Want) -> Option<LoopOnDisk> {
     }
     let active = !ended && !matches!(values.status, Some(Status::Paused | Status::Cancelled));
     let parsed = list.and_then(|_| as_loop(project, &path, &values, active, iteration, max));
-    let carrier = Carrier::Folder(Folder { dir, id, progress });
-    Some(LoopOnDisk { name, path, bytes: read.unwrap_or_default(), parsed, carrier, known_as: None })
+    let storage = Storage::Folder(Folder { dir, id, progress });
+    Some(LoopOnDisk { name, path, bytes: read.unwrap_or_default(), parsed, storage, known_as: None })
 }
 
 /// Whether the list is gone while the loop was alive and this session's.
@@ -317,9 +317,9 @@ fn write<'v>(
     change: impl Fn(&Progress) -> Vec<(Key, &'v str)>,
 ) -> Result<Option<LoopOnDisk>, Error> {
     // A cancel comes without the project's lock, and another worktree with a lock of its own.
-    let _alone = if let Carrier::Folder(folder) = &found.carrier { Lock::of_folder(&folder.dir, ALONE).ok().flatten() } else { None };
+    let _alone = if let Storage::Folder(folder) = &found.storage { Lock::of_folder(&folder.dir, ALONE).ok().flatten() } else { None };
     for attempt in 0..ATTEMPTS {
-        let Carrier::Folder(folder) = &found.carrier else { return Ok(None) };
+        let Storage::Folder(folder) = &found.storage else { return Ok(None) };
         let path = folder.dir.join(PROGRESS);
         let old = folder.progress.clone();
         let values = Progress::parse(old.as_deref().unwrap_or_default());
@@ -370,12 +370,12 @@ fn with_progress(project: &Project, found: LoopOnDisk, progress: Vec<u8>) -> Loo
     let active = values.status == Some(Status::InProgress);
     let parsed =
         found.parsed.and_then(|file| as_loop(project, &found.path, &values, active, values.iteration.unwrap_or(file.iteration), max));
-    let Carrier::Folder(folder) = found.carrier else { return LoopOnDisk { parsed, ..found } };
-    LoopOnDisk { parsed, carrier: Carrier::Folder(Folder { progress: Some(progress), ..folder }), ..found }
+    let Storage::Folder(folder) = found.storage else { return LoopOnDisk { parsed, ..found } };
+    LoopOnDisk { parsed, storage: Storage::Folder(Folder { progress: Some(progress), ..folder }), ..found }
 }
 
 pub(super) fn is_same(a: &LoopOnDisk, b: &LoopOnDisk) -> bool {
-    matches!((&a.carrier, &b.carrier), (Carrier::Folder(x), Carrier::Folder(y)) if x.progress == y.progress) && a.bytes == b.bytes
+    matches!((&a.storage, &b.storage), (Storage::Folder(x), Storage::Folder(y)) if x.progress == y.progress) && a.bytes == b.bytes
 }
 
 /// Writes a decision into the folder's `hook.log` (S4-2). Failing to log never changes an answer.

@@ -25,13 +25,13 @@ pub struct LoopOnDisk {
     pub path: PathBuf,
     pub bytes: Vec<u8>,
     pub parsed: Result<LoopFile, Problem>,
-    pub carrier: Carrier,
+    pub storage: Storage,
     /// The id of the loop that ralph knows under this name, if the file has another one.
     pub(crate) known_as: Option<String>,
 }
 
 #[derive(Debug, Clone)]
-pub enum Carrier {
+pub enum Storage {
     /// A loop file: it is the loop.
     File,
     /// A feature folder: the loop's values are read from its files.
@@ -46,19 +46,19 @@ impl LoopOnDisk {
 
     /// The id that the file itself gives.
     fn own_id(&self) -> String {
-        match (&self.carrier, &self.parsed) {
-            (Carrier::Folder(folder), _) => folder.id.clone(),
-            (Carrier::File, Ok(file)) => file.id(&self.name),
-            (Carrier::File, Err(_)) => salvage(&self.bytes, &self.name).id,
+        match (&self.storage, &self.parsed) {
+            (Storage::Folder(folder), _) => folder.id.clone(),
+            (Storage::File, Ok(file)) => file.id(&self.name),
+            (Storage::File, Err(_)) => salvage(&self.bytes, &self.name).id,
         }
     }
 
     /// The session that the file names.
     pub fn session(&self) -> Option<String> {
-        match (&self.carrier, &self.parsed) {
-            (Carrier::Folder(_), _) => None,
-            (Carrier::File, Ok(file)) => file.session_id.clone(),
-            (Carrier::File, Err(_)) => salvage(&self.bytes, &self.name).session_id,
+        match (&self.storage, &self.parsed) {
+            (Storage::Folder(_), _) => None,
+            (Storage::File, Ok(file)) => file.session_id.clone(),
+            (Storage::File, Err(_)) => salvage(&self.bytes, &self.name).session_id,
         }
     }
 
@@ -72,9 +72,9 @@ impl LoopOnDisk {
 
     /// The file that holds the loop's limits.
     pub(crate) fn own_file(&self) -> PathBuf {
-        match &self.carrier {
-            Carrier::File => self.path.clone(),
-            Carrier::Folder(folder) => folder.dir.join("progress.txt"),
+        match &self.storage {
+            Storage::File => self.path.clone(),
+            Storage::Folder(folder) => folder.dir.join("progress.txt"),
         }
     }
 
@@ -91,7 +91,7 @@ impl LoopOnDisk {
     }
 
     pub(crate) fn is_folder(&self) -> bool {
-        matches!(self.carrier, Carrier::Folder(_))
+        matches!(self.storage, Storage::Folder(_))
     }
 
     /// Nothing was changed between these two reads.
@@ -142,7 +142,7 @@ pub fn read(project: &Project, name: &str) -> Result<Option<LoopOnDisk>, Error> 
     match files::read(&path, MAX_FILE_BYTES) {
         Ok(bytes) => {
             let parsed = LoopFile::parse(&bytes);
-            let found = LoopOnDisk { name: name.to_owned(), parsed, path, bytes, carrier: Carrier::File, known_as: None };
+            let found = LoopOnDisk { name: name.to_owned(), parsed, path, bytes, storage: Storage::File, known_as: None };
             Ok(Some(found.recognised(project)))
         }
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -152,7 +152,7 @@ pub fn read(project: &Project, name: &str) -> Result<Option<LoopOnDisk>, Error> 
 
 /// Reads a loop again, and parses it only if it has changed.
 pub(crate) fn reread(project: &Project, found: LoopOnDisk) -> Result<Option<LoopOnDisk>, Error> {
-    if let Carrier::Folder(folder) = &found.carrier {
+    if let Storage::Folder(folder) = &found.storage {
         return Ok(feature_folder::again(project, folder));
     }
     match files::read(&found.path, MAX_FILE_BYTES) {
@@ -178,7 +178,7 @@ pub fn all(project: &Project) -> Vec<LoopOnDisk> {
         // Its head names the session, however long the rest is.
         let bytes = files::read_head(&path, MAX_FRONT_MATTER).unwrap_or_default();
         let parsed = Err(Problem::new(None, e.to_string()));
-        LoopOnDisk { name: name.to_owned(), path, bytes, parsed, carrier: Carrier::File, known_as: None }.recognised(project)
+        LoopOnDisk { name: name.to_owned(), path, bytes, parsed, storage: Storage::File, known_as: None }.recognised(project)
     };
     let listing = listing(project);
     let files = listing.names.iter().filter_map(|name| read(project, name).unwrap_or_else(|e| Some(unreadable(name, &e))));
@@ -194,7 +194,7 @@ pub fn known(project: &Project) -> Vec<LoopOnDisk> {
 
 /// Whether a loop is still wanted: its file exists, and is not paused.
 pub fn is_wanted(found: &LoopOnDisk) -> bool {
-    if let Carrier::Folder(folder) = &found.carrier {
+    if let Storage::Folder(folder) = &found.storage {
         return feature_folder::is_wanted(folder);
     }
     match files::read(&found.path, MAX_FILE_BYTES) {

@@ -1,5 +1,6 @@
 //! Files on disk: loop files, journals, the archive, locks, the hook's log, trust, and state files.
 
+pub(crate) mod archive;
 pub(crate) mod check_task;
 pub(crate) mod feature_folder;
 pub(crate) mod hook_log;

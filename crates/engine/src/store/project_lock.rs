@@ -1,6 +1,6 @@
 //! A project whose lock is held: the only way to change a loop.
 
-use std::{borrow::Cow, fs, path::Path, time::Duration};
+use std::{borrow::Cow, fs, time::Duration};
 
 use ralph_core::{
     journal::{Actor, Event, Record, State, VERSION},
@@ -12,9 +12,9 @@ use ralph_core::{
 
 use crate::{
     store::{
-        Error, feature_folder,
+        Error, archive, feature_folder,
         journal::{Tail, owner_may_live},
-        loops::{self, Carrier, LoopOnDisk},
+        loops::{self, LoopOnDisk, Storage},
         project::Project,
         seal, sessions,
     },
@@ -177,7 +177,7 @@ impl<'p> Locked<'p> {
         l.state.iteration = l.file.iteration;
         l.state.name = Some(l.found.name.clone());
         self.note_misfit(l, at, session)?;
-        if let Carrier::Folder(folder) = &l.found.carrier {
+        if let Storage::Folder(folder) = &l.found.storage {
             feature_folder::log(folder, at, session, &event);
             l.state.list = folder.noted();
         }
@@ -302,7 +302,7 @@ impl<'p> Locked<'p> {
         state.name = Some(found.name.clone());
         let event = Event::Corrupt { problem: problem.to_owned() };
         self.append(&id, true, &mut tail, now, session, event, &state)?;
-        archive(self.project, found, &id)
+        archive::archive(self.project, found, &id)
     }
 
     /// Writes down that the list of a feature folder cannot be read; the loop stays as it is. `false`: the last event says so already.
@@ -315,7 +315,7 @@ impl<'p> Locked<'p> {
         }
         state.name = Some(found.name.clone());
         let now = clock::now();
-        if let Carrier::Folder(folder) = &found.carrier {
+        if let Storage::Folder(folder) = &found.storage {
             feature_folder::log(folder, now, session, &event);
             state.list = folder.noted();
         }
@@ -351,45 +351,4 @@ impl<'p> Locked<'p> {
             Err(e) => Err(Error::io("write", &path)(e)),
         }
     }
-
-    /// Moves a file from the archive back into its place, in one step. `None`: a loop of that name exists.
-    pub fn bring_back(&self, archived: &Path, name: &str, id: &str) -> Result<Option<LoopOnDisk>, Error> {
-        let folder = self.project.claude();
-        fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
-        let path = folder.join(file_of(name));
-        match exchange::move_new(archived, &path) {
-            Ok(()) => {
-                seal::close(self.project, name);
-                Ok(loops::read(self.project, name)?.map(|found| if seal::is_known(self.project, id) { found.known_as(id) } else { found }))
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
-            Err(e) => Err(Error::io("bring back", archived)(e)),
-        }
-    }
-}
-
-/// Ends a loop: its file moves to the archive, or its folder says so. `false`: it was gone before.
-pub fn end(project: &Project, found: &LoopOnDisk, id: &str, ending: Ending) -> Result<bool, Error> {
-    if found.is_folder() { feature_folder::end(project, found, ending) } else { archive(project, found, id) }
-}
-
-/// Moves a loop's file to the archive. `false`: the file was deleted before.
-///
-/// Needs no lock: the move is one step, and a process that holds the lock finds the file gone and leaves it so. That is why a cancel always wins.
-fn archive(project: &Project, found: &LoopOnDisk, id: &str) -> Result<bool, Error> {
-    let folder = project.archive();
-    for n in 1.. {
-        let name = if n == 1 { format!("{id}.md") } else { format!("{id}.{n}.md") };
-        let to = folder.join(name);
-        match exchange::move_new(&found.path, &to) {
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-            Err(e) => return Err(Error::io("archive", &found.path)(e)),
-            Ok(()) => {
-                files::make_private(&to);
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
 }

@@ -294,8 +294,8 @@ fn began_with_its_proof(journal: &Path) -> bool {
 
 /// Why a loop without a session waits for `ralph resume`.
 fn why_not_armed(project: &Project, found: &LoopOnDisk) -> &'static str {
-    let root = match &found.carrier {
-        loops::Carrier::Folder(folder) if !folder.dir.starts_with(project.root()) => &folder.dir,
+    let root = match &found.storage {
+        loops::Storage::Folder(folder) if !folder.dir.starts_with(project.root()) => &folder.dir,
         _ => project.root(),
     };
     match tracked::origin_of(root, &found.path) {

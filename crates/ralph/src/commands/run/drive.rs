@@ -12,7 +12,7 @@ use ralph_engine::{
     hosts::{self, Host, acp::AcpAgent, prices::Prices},
     notify::Ways,
     ops::{
-        self, Asker, Refusal,
+        self, Asker,
         command_sources::{self, Purpose, Source},
         resume, start, worktree,
     },
@@ -241,13 +241,7 @@ fn look(project: &Project, settings: &Running, verify: &[String], agent: &sessio
 
 /// Starts the loop, which no session has.
 fn begin(project: &Project, wanted: &start::Request, warn: &impl Fn(String)) -> Result<resume::Request, Failure> {
-    let started = begin_loop(project, wanted, &Asker::default()).map_err(|refusal| {
-        let is_there = matches!(refusal, Refusal::Because(_));
-        let failure = Failure::from(refusal);
-        let hint =
-            if is_there && !failure.message.contains("ralph run --continue") { "; `ralph run --continue` goes on with it" } else { "" };
-        Failure { message: format!("{}{hint}", failure.message), ..failure }
-    })?;
+    let started = begin_loop(project, wanted, &Asker::default())?;
     let begun = &started.begun;
     begun.fails_already().into_iter().chain(begun.in_the_way()).chain(started.phase).for_each(warn);
     Ok(resume::Request { which: Some(started.id), ..resume::Request::default() })
