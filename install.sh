@@ -78,7 +78,7 @@ platform() {
       [ "$(sysctl -n hw.optional.arm64 2>/dev/null || true)" != 1 ] || cpu=aarch64
       echo "$cpu-apple-darwin"
       ;;
-    *) fail "there is no installer for $system. On Windows: npm install -g ralph-loop" ;;
+    *) fail "there is no installer for $system. On Windows: npm install -g @ralph-loop/ralph" ;;
   esac
 }
 

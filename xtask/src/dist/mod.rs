@@ -87,7 +87,7 @@ fn gather(out: &Path) -> Result<()> {
     if packed.is_empty() {
         return Err(format!("{} has no packages of version {VERSION}", out.display()).into());
     }
-    write(out, &npm::file_name("ralph-loop"), &npm::main(&packed)?)?;
+    write(out, &npm::file_name(npm::MAIN), &npm::main(&packed)?)?;
     write(out, INSTALLER, &contents::document(INSTALLER)?.bytes)?;
     // The formula is made of checksums, and is checked like everything else.
     let _ = fs::remove_file(out.join(formula::FILE));

@@ -10,6 +10,9 @@ use super::{
 };
 use crate::Result;
 
+/// The package that people install. The name `ralph-loop` is another project's.
+pub(crate) const MAIN: &str = "@ralph-loop/ralph";
+
 /// The archive's name of a package, as `npm pack` would call it.
 pub(crate) fn file_name(package: &str) -> String {
     format!("{}-{VERSION}.tgz", package.trim_start_matches('@').replace('/', "-"))
@@ -23,8 +26,9 @@ pub(crate) fn platform(target: &Target, contents: &Contents) -> Result<Vec<u8>> 
     manifest.insert("os".to_owned(), json!([os]));
     manifest.insert("cpu".to_owned(), json!([cpu]));
     manifest.insert("preferUnplugged".to_owned(), json!(true));
-    let readme =
-        format!("# {name}\n\nThe programs of [ralph-loop](https://www.npmjs.com/package/ralph-loop) for one platform. Install that one.\n");
+    let readme = format!(
+        "# {name}\n\nThe programs of [ralph-loop](https://www.npmjs.com/package/@ralph-loop/ralph) for one platform. Install that one.\n"
+    );
     let mut files = vec![File::text("README.md", readme), File::text("package.json", pretty(&manifest)?)];
     files.extend(contents.programs_in("bin/", target));
     files.extend(contents.documents.iter().filter(|document| document.path.contains("LICENSE")).cloned());
@@ -33,7 +37,7 @@ pub(crate) fn platform(target: &Target, contents: &Contents) -> Result<Vec<u8>> 
 
 /// The package that people install. `platforms` are those that are published with it.
 pub(crate) fn main(platforms: &[&Target]) -> Result<Vec<u8>> {
-    let mut manifest = about("ralph-loop", "Keeps a coding agent working until the work is proven done");
+    let mut manifest = about(MAIN, "Keeps a coding agent working until the work is proven done");
     let versions: Map<_, _> = platforms.iter().map(|target| (target.npm_package(), json!(VERSION))).collect();
     manifest.insert("bin".to_owned(), json!({ "ralph": "bin/ralph" }));
     manifest.insert("scripts".to_owned(), json!({ "postinstall": "node link.js" }));

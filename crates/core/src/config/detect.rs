@@ -331,9 +331,11 @@ impl Root {
             command.replace(mark, choice)
         };
         let command = PLACEHOLDERS.iter().fold(command.to_owned(), fill);
-        // Where nothing brings one along, most systems have it under this name only.
         match command.strip_prefix("python ") {
+            // Where nothing brings one along, most systems have it under this name only.
             Some(rest) => format!("python3 {rest}"),
+            // Unlike the program, the module also finds what is in the project's own folder.
+            None if command == "pytest" => "python3 -m pytest".to_owned(),
             None => command,
         }
     }

@@ -168,11 +168,15 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let (verdict, state) = state(&ended, took_ms, || too_long(gate, command, limit));
     let mut heard = lock(&heard);
     heard.finish(&gate.name, &ctx.watch);
+    let excerpt = std::mem::replace(&mut heard.useful, Useful::new(0)).finish();
+    let (verdict, state) = match missing_module(&command.run, &excerpt) {
+        Some(module) if verdict == Verdict::Fail => (Verdict::Unknown, format!("{state}: the Python module {module} was not found")),
+        _ => (verdict, state),
+    };
     let (log, problem) = heard.log.take().map(|log| log.finish(ctx.project, &state)).unwrap_or_default();
     let held = || ended.as_ref().is_ok_and(|ended| !ended.whole).then(|| "what it left running holds its output".to_owned());
     let problem = problem.or_else(held);
     let tests = tests_of(&mut heard, report.as_ref());
-    let excerpt = std::mem::replace(&mut heard.useful, Useful::new(0)).finish();
     let what = if gate.name == short_name(&command.run.shown()) { state } else { format!("`{shown}`: {state}") };
     let what = [Some(what), told(tests.as_ref()), problem].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let detail = if verdict == Verdict::Pass { String::new() } else { excerpt };
@@ -280,6 +284,18 @@ fn state(ended: &Result<Ended, Failure>, took_ms: u64, too_long: impl FnOnce() -
         }
         Err(Failure::CannotStart(e)) => (Verdict::Unknown, format!("cannot be started: {e}")),
     }
+}
+
+/// The module of `python3 -m MODULE`, if that line is all that Python said: like a program that was not found, nothing was measured.
+fn missing_module<'a>(run: &'a Run, said: &str) -> Option<&'a str> {
+    let words: Vec<&str> = match run {
+        Run::Shell(line) => line.split_whitespace().collect(),
+        Run::Argv(words) => words.iter().map(String::as_str).collect(),
+    };
+    let is_python = |program: &str| program.rsplit('/').next().is_some_and(|name| name.starts_with("python"));
+    let module = words.windows(3).find(|three| is_python(three[0]) && three[1] == "-m")?[2];
+    let said = said.trim();
+    (!said.contains('\n') && said.ends_with(&format!(": No module named {module}"))).then_some(module)
 }
 
 /// The sentence about a command that was ended at this limit: its own, or the hook's.

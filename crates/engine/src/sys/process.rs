@@ -26,11 +26,11 @@ pub(crate) fn is_shell(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| SHELLS.contains(&name.trim_end()))
 }
 
-/// Whether a process with this id exists; unknown counts as alive.
+/// Whether a process with this id runs; unknown counts as alive.
 #[cfg(unix)]
 pub fn is_alive(pid: u32) -> bool {
-    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
-    !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
+    let Some(at) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
+    !matches!(rustix::process::test_kill_process(at), Err(rustix::io::Errno::SRCH)) && !process_tree::is_ending(pid)
 }
 
 #[cfg(not(unix))]
@@ -190,3 +190,25 @@ pub(crate) fn leave_interrupts_to_the_reader() {
 
 #[cfg(not(unix))]
 pub(crate) fn leave_interrupts_to_the_reader() {}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn s4_6_what_was_killed_is_not_alive_although_its_parent_has_not_asked_for_it() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let born = clock::birth_of(child.id());
+        assert!(is_alive(child.id()) && is_same(child.id(), born));
+        child.kill().unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        while is_alive(child.id()) && Instant::now() < until {
+            std::thread::yield_now();
+        }
+        assert!(!is_alive(child.id()) && !is_same(child.id(), born));
+        assert!(Path::new(&format!("/proc/{}", child.id())).exists(), "the test has not asked for it yet");
+        child.wait().unwrap();
+    }
+}

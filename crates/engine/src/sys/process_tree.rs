@@ -17,6 +17,7 @@ use std::{
 use crate::sys::{clock, files};
 
 pub(crate) use platform::has_children;
+pub(in crate::sys) use platform::is_ending;
 use platform::{has_in_environment, is_zombie, parent_of, parents, reap};
 pub(super) use signals::{ask_group_to_end, ask_group_to_stop, kill_all, kill_group};
 
@@ -262,6 +263,17 @@ mod platform {
         stat(pid).is_none_or(|fields| fields.starts_with(['Z', 'X']) || fields.is_empty())
     }
 
+    /// It was killed and does nothing any more, but still has its number: while it is taken apart, and until its parent asks for it. Where no parent does, as in
+    /// a container without an init, that is for ever.
+    pub(in crate::sys) fn is_ending(pid: u32) -> bool {
+        /// The kernel's `PF_EXITING`, in the ninth field of the line, the seventh after the name.
+        const EXITING: u64 = 0x4;
+        stat(pid).is_some_and(|fields| {
+            let flags: Option<u64> = fields.split_whitespace().nth(6).and_then(|flags| flags.parse().ok());
+            fields.starts_with(['Z', 'X']) || flags.is_some_and(|flags| flags & EXITING != 0)
+        })
+    }
+
     pub(super) fn parent_of(pid: u32) -> Option<u32> {
         stat(pid)?.split_whitespace().nth(1)?.parse().ok()
     }
@@ -292,6 +304,10 @@ mod platform {
     }
 
     pub(super) fn is_zombie(_pid: u32) -> bool {
+        false
+    }
+
+    pub(in crate::sys) fn is_ending(_pid: u32) -> bool {
         false
     }
 

@@ -5,7 +5,8 @@ use std::fs;
 use ralph_core::text::clean;
 use ralph_engine::{
     gates::declared,
-    setup::{places::Places, survey::Survey},
+    hosts::{self, Host},
+    setup::{agents, places::Places, survey::Survey},
     store::project::Project,
     view::{Status, View, status::Standing},
 };
@@ -44,21 +45,27 @@ fn next(command: &str, what: &str) {
 fn of_project(project: &Project, place: &str) {
     let standing = Standing::of(project);
     let survey = Survey::take(&Places::of(project));
-    let is_set_up = survey.our_plugin().is_some() || survey.ours().iter().any(|ours| ours.hook.event == "Stop");
+    let of_claude = survey.our_plugin().is_some() || survey.ours().iter().any(|ours| ours.hook.event == "Stop");
+    let calls_ralph = |host: &&'static Host| if host.is_claude() { of_claude } else { agents::is_registered(host) };
+    let agents: Vec<&Host> = hosts::ALL.into_iter().filter(calls_ralph).collect();
     if let Some(one) = newest(&standing.loops) {
-        return of_loop(one, standing.loops.len(), is_set_up);
+        return of_loop(one, standing.loops.len(), !agents.is_empty());
     }
     begin(place);
-    ui::field("set up", if is_set_up { "yes: Claude Code calls ralph" } else { "no: Claude Code does not call ralph yet" });
+    let titles: Vec<&str> = agents.iter().map(|host| host.title).collect();
+    match titles.as_slice() {
+        [] => ui::field("set up", "no: no agent calls ralph yet"),
+        [one] => ui::field("set up", format!("yes: {one} calls ralph")),
+        many => ui::field("set up", format!("yes: {} call ralph", many.join(", "))),
+    }
     match &standing.last_ended {
         Some(last) => ui::field("last loop", ended(last)),
         None => ui::field("loop", "none so far"),
     }
     standing.worktrees.iter().for_each(worktree_hint::show);
-    if is_set_up {
-        how_to_start(project);
-    } else {
-        next("ralph init", "finds this project's checks and registers ralph with Claude Code; it asks before each step");
+    match agents.first() {
+        Some(agent) => how_to_start(project, agent),
+        None => next("ralph init", "finds this project's checks and registers ralph with Claude Code; it asks before each step"),
     }
 }
 
@@ -79,8 +86,8 @@ fn of_loop(one: &View, count: usize, is_set_up: bool) {
     ui::excerpt("prompt", &one.prompt);
     let step = match advice::step(one) {
         Some(step) => step,
-        None if !is_set_up && !one.by_run => "`ralph init`: until then no session of Claude Code is held by this loop".to_owned(),
-        None if one.status == Status::Waiting => "start the agent here (`claude`), and tell it to begin".to_owned(),
+        None if !is_set_up && !one.by_run => "`ralph init`: until then no agent's session works on this loop".to_owned(),
+        None if one.status == Status::Waiting => "start the agent here, and tell it to begin".to_owned(),
         None => "`ralph watch` shows it as it goes".to_owned(),
     };
     ui::field("next", step);
@@ -89,8 +96,18 @@ fn of_loop(one: &View, count: usize, is_set_up: bool) {
     }
 }
 
-fn how_to_start(project: &Project) {
-    let verify = if declared::of_project(project).gates.is_empty() { " --verify \"COMMAND\"" } else { "" };
-    next(&format!("ralph run \"TASK\"{verify}"), "runs it here, in fresh sessions. Or in a session of Claude Code:");
-    ui::line(format!("      /ralph-loop TASK{verify}"));
+fn how_to_start(project: &Project, agent: &Host) {
+    let declared = declared::of_project(project);
+    let of_agent = if agent.is_claude() { String::new() } else { format!(" --agent {}", agent.name) };
+    if declared.is_empty() {
+        next("ralph init", "finds the checks that a loop has to pass here; it asks before each step. Or, with a check for one loop:");
+        ui::line(format!("      ralph run \"TASK\"{of_agent} --verify \"COMMAND\""));
+    } else if !declared.problems.is_empty() {
+        next("ralph gate", "says why the project's checks cannot be read");
+    } else if declared.gates.iter().any(|gate| !gate.trusted) {
+        next("ralph trust", "shows the commands that ralph.toml brings, and asks whether they may run");
+    } else {
+        next(&format!("ralph run \"TASK\"{of_agent}"), &format!("runs it here, in fresh sessions. Or in a session of {}:", agent.title));
+        ui::line(format!("      {} TASK", agent.as_typed("ralph-loop")));
+    }
 }

@@ -107,7 +107,7 @@ fn removal(program: &Path) -> String {
     let is_in = |folder: &str| program.to_string_lossy().contains(folder);
     match () {
         () if is_in("/.cargo/bin/") || is_of_cargo(program) => "cargo uninstall ralph-loop".to_owned(),
-        () if is_in("/node_modules/") => "npm uninstall -g ralph-loop".to_owned(),
+        () if is_in("/node_modules/") => "npm uninstall -g @ralph-loop/ralph".to_owned(),
         () if is_in("/Cellar/") => "brew uninstall ralph-loop".to_owned(),
         () if program.starts_with("/usr/bin") => "sudo apt remove ralph-loop".to_owned(),
         () => format!("rm {}", quoted(&program.display().to_string())),

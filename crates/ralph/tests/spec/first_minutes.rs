@@ -47,7 +47,7 @@ fn u1_the_first_page_says_what_comes_next() {
         "\
 Ralph keeps a coding agent working until the work is proven done.
 
-  set up      no: Claude Code does not call ralph yet
+  set up      no: no agent calls ralph yet
   loop        none so far
 
 Next: ralph init
@@ -56,9 +56,25 @@ Next: ralph init
 `ralph --help` lists the commands."
     );
     bed.register();
-    let page_then = at(&page(&bed, ""));
-    assert!(page_then.contains("\nNext: ralph run \"TASK\" --verify \"COMMAND\"\n"), "{page_then}");
-    assert!(page_then.contains("\n      /ralph-loop TASK --verify \"COMMAND\"\n"), "{page_then}");
+    let next = || at(&page(&bed, "")).split_once("\nNext: ").unwrap().1.to_owned();
+    assert!(next().starts_with("ralph init\n      finds the checks"), "no check yet: {}", next());
+    bed.write("ralph.toml", "[[gate]]\nname = \"tests\"\ncommand = \"true\"\n");
+    assert!(next().starts_with("ralph trust\n"), "nothing of it runs yet: {}", next());
+    bed.ralph_ok(&["trust", "--yes"]);
+    assert!(next().starts_with("ralph run \"TASK\"\n") && next().contains("\n      /ralph-loop TASK\n"), "{}", next());
+    bed.write("ralph.toml", "[[gate]]\nname = tests\n");
+    assert!(next().starts_with("ralph gate\n"), "a mistake in it: {}", next());
+    fs::remove_file(bed.path("ralph.toml")).unwrap();
+    // Another agent alone is enough, and is the one that is named.
+    let other = Bed::in_git();
+    other.ralph_ok(&["init", "--agent", "codex"]);
+    other.write("ralph.toml", "[[gate]]\nname = \"list\"\nfeatures = \"feature_list.json\"\n");
+    let of_codex = page(&other, "");
+    for words in
+        ["yes: Codex calls ralph\n", "\nNext: ralph run \"TASK\" --agent codex\n", "in a session of Codex:\n      $ralph-loop TASK\n"]
+    {
+        assert!(of_codex.contains(words), "{words}\n{of_codex}");
+    }
     assert!(!bed.path(".ralph").exists(), "a look leaves nothing behind");
     // A loop in three lines.
     bed.ralph_ok(&["start", "Make it work", "--promise", "DONE", "--session", ME]);

@@ -55,7 +55,7 @@ impl Home {
         let mut command = home.npm(&["install", "--global", "--install-strategy=nested"]);
         command.arg(format!("--ignore-scripts={}", scripts == Scripts::Ignored));
         // From a registry the second comes as a part of the first. As files both are named.
-        succeeds(command.arg(package.file(&npm::file_name("ralph-loop"))).arg(platform(package)))?;
+        succeeds(command.arg(package.file(&npm::file_name(npm::MAIN))).arg(platform(package)))?;
         Ok(home)
     }
 
@@ -112,7 +112,7 @@ pub(super) fn global(package: &Package) -> Result<Outcome> {
     let home = Home::installed(package, Scripts::Run)?;
     is_this_version(|| home.ralph())?;
     ensure(home.is_program()?, || "the command is still the script".to_owned())?;
-    succeeds(&mut home.npm(&["uninstall", "--global", "ralph-loop"]))?;
+    succeeds(&mut home.npm(&["uninstall", "--global", npm::MAIN]))?;
     ensure(!home.command().exists(), || "uninstalled, and still there".to_owned())?;
     Ok(Outcome::Holds)
 }
@@ -124,9 +124,9 @@ pub(super) fn npx(package: &Package) -> Result<Outcome> {
     }
     let home = Home::new()?;
     fs::write(home.path().join("package.json"), "{\"private\":true}\n")?;
-    succeeds(home.npm(&["install"]).arg(package.file(&npm::file_name("ralph-loop"))).arg(platform(package)))?;
-    is_this_version(|| home.npm(&["exec", "--no", "ralph-loop", "--"]))?;
-    succeeds(&mut home.npm(&["exec", "--no", "ralph-loop", "--", "init", "--user"]))?;
+    succeeds(home.npm(&["install"]).arg(package.file(&npm::file_name(npm::MAIN))).arg(platform(package)))?;
+    is_this_version(|| home.npm(&["exec", "--no", npm::MAIN, "--"]))?;
+    succeeds(&mut home.npm(&["exec", "--no", npm::MAIN, "--", "init", "--user"]))?;
     let registered = home.registered()?;
     ensure(Path::new(&registered).is_absolute(), || format!("registered {registered}"))?;
     Ok(Outcome::Holds)
@@ -205,7 +205,7 @@ pub(super) fn missing(package: &Package) -> Result<Outcome> {
         return Ok(NO_NPM);
     }
     let home = Home::new()?;
-    let main = package.file(&npm::file_name("ralph-loop"));
+    let main = package.file(&npm::file_name(npm::MAIN));
     succeeds(home.npm(&["install", "--global", "--omit=optional"]).arg(main))?;
     let said = fails(home.ralph().arg("--version"))?;
     ensure(said.contains(&package.target.npm_package()) && said.contains("--omit=optional"), || format!("it says {said:?}"))?;

@@ -9,7 +9,7 @@ module.exports = (name) => {
   } catch {
     const known = Object.keys(require('./package.json').optionalDependencies).map((name) => name.split('/')[1])
     const why = known.includes(platform)
-      ? `its package @ralph-loop/${platform} is not installed: install ralph-loop without --omit=optional`
+      ? `its package @ralph-loop/${platform} is not installed: install @ralph-loop/ralph without --omit=optional`
       : `there is none for ${platform}, only for ${known.join(', ')}`
     throw new Error(`cannot find the program: ${why}`)
   }

@@ -32,7 +32,7 @@ fn npm() -> Bed {
 /// Programs that answer, so that nothing is wrong with the machine.
 fn with_programs(bed: &Bed) -> String {
     let folder = on_path(bed);
-    for program in ["claude", "npm", "cargo", "pytest", "mypy", "ruff"] {
+    for program in ["claude", "npm", "cargo", "python3", "mypy", "ruff"] {
         put(&folder.join(program), "#!/bin/sh\necho '2.1.325 (Claude Code)'\n");
         fs::set_permissions(folder.join(program), fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -452,7 +452,7 @@ const SHAPES: [Shape; 20] = [
     ("pnpm", &[("package.json", NPM), ("pnpm-lock.yaml", "")], &[("tests", "pnpm test"), ("types", "pnpm run typecheck"), ("lint", "pnpm run lint")]),
     ("yarn", &[("package.json", r#"{"scripts": {"test": "jest"}}"#), ("yarn.lock", "")], &[("tests", "yarn test")]),
     ("bun", &[("package.json", r#"{"scripts": {"test": "bun test"}}"#), ("bun.lock", "")], &[("tests", "bun run test")]),
-    ("pytest", &[("pyproject.toml", "[project]\nname = \"x\"\n\n[tool.pytest.ini_options]\n\n[tool.ruff]\n")], &[("tests", "pytest"), ("lint", "ruff check")]),
+    ("pytest", &[("pyproject.toml", "[project]\nname = \"x\"\n\n[tool.pytest.ini_options]\n\n[tool.ruff]\n")], &[("tests", "python3 -m pytest"), ("lint", "ruff check")]),
     ("uv", &[("pyproject.toml", "[tool.pytest.ini_options]\n"), ("uv.lock", "")], &[("tests", "uv run pytest")]),
     ("tox", &[("tox.ini", "[tox]\n\n[testenv]\ncommands = x\n"), ("setup.py", "")], &[("tests", "tox")]),
     ("go", &[("go.mod", "module x\n"), (".golangci.yml", "")], &[("tests", "go test -v ./..."), ("lint", "golangci-lint run")]),
