@@ -120,7 +120,7 @@ impl Project {
         );
         fs::write(project.dir.join("ralph.toml"), settings)?;
         project.ralph(ralph, &["trust", "--yes"])?;
-        project.start(ralph, &["--stall-rounds", "1000000"])?;
+        project.start(ralph, &["--stall-iterations", "1000000"])?;
         Ok(project)
     }
 

@@ -72,7 +72,7 @@ fn s1_ac3_a_started_loop_fits_the_schema() {
         "--max-iterations=20",
         "--completion-promise=ALL DONE: \"yes\" \\ 100 % #1 – ✅",
         "--hours=1.5",
-        "--idle-rounds=9",
+        "--idle-iterations=9",
         "--continue-with=context",
         "--session",
         SESSION,

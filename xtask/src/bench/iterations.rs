@@ -35,9 +35,9 @@ impl Stage<'_> {
         // Marks the project: without it a folder around it could be taken for one.
         fs::create_dir_all(project.dir.join(".claude"))?;
         let run = ["run", "--agent-cmd", AGENT, "--quiet"];
-        let endless = ["Go", "--once", "--max-iterations", "0", "--hours", "0", "--stall-rounds", "0", "--idle-rounds", "0"];
+        let endless = ["Go", "--once", "--max-iterations", "0", "--hours", "0", "--stall-iterations", "0", "--idle-iterations", "0"];
         project.ralph(self.ralph, &[&run[..], &endless, options].concat())?;
-        let args = [&run[..], &["--continue", "--rounds", ITERATIONS], options].concat().join(" ");
+        let args = [&run[..], &["--continue", "--iterations", ITERATIONS], options].concat().join(" ");
         Ok(case(id, &format!("exec {} {args}", text(self.ralph)), project))
     }
 }

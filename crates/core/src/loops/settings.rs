@@ -175,8 +175,10 @@ pub struct Setting {
 pub struct Flag {
     /// Without its hyphens.
     pub name: &'static str,
-    /// The name that it had before, which still counts.
+    /// Another name for it.
     pub alias: Option<&'static str>,
+    /// The name that it had before: it still counts, and no page shows it.
+    pub old_name: Option<&'static str>,
     /// The name of its value in help texts.
     pub value: &'static str,
     pub help: &'static str,
@@ -331,11 +333,12 @@ pub static SETTINGS: &[Setting] = &[
     .commented()
     .field(field!(idle_rounds))
     .flag(
-        "idle-rounds",
+        "idle-iterations",
         "N",
         "Pause after this many iterations in a row without any tool call",
         "Default: 7 under the client's own cap of 8 blocked stops, 25 where that was lifted.",
     )
+    .once_called("idle-rounds")
     .on_resume("A new limit on iterations in a row without any tool call")
     .in_progress("Idle Rounds:")
     .sealed(|terms| Sealed::OrDefault(&mut terms.idle_rounds, DEFAULT_IDLE_ROUNDS)),
@@ -348,11 +351,12 @@ pub static SETTINGS: &[Setting] = &[
     .commented()
     .field(field!(stall_rounds))
     .flag(
-        "stall-rounds",
+        "stall-iterations",
         "N",
         "Pause after this many iterations in a row that change nothing; 0 means never",
         "Nothing: no commit, no file, no finding. Default: 6 with the presets pr, pre-pr and after-pr, else 4 in fresh sessions (`ralph run`) and 10 in a session of your own.",
     )
+    .once_called("stall-rounds")
     .on_resume("A new limit on iterations in a row that change nothing; 0 means none")
     .in_progress("Stall Rounds:")
     .sealed(|terms| Sealed::OrDefault(&mut terms.stall_rounds, HOOK_STALL_ROUNDS)),
@@ -372,6 +376,13 @@ pub static SETTINGS: &[Setting] = &[
     )
     .field(field!(remind)),
 ];
+
+impl Flag {
+    /// All the names that it answers to.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        [Some(self.name), self.alias, self.old_name].into_iter().flatten()
+    }
+}
 
 impl Setting {
     const fn key(key: &'static str, kind: Kind, example: &'static str, about: &'static str) -> Self {
@@ -400,13 +411,20 @@ impl Setting {
     }
 
     const fn flag(mut self, name: &'static str, value: &'static str, help: &'static str, more: &'static str) -> Self {
-        self.flag = Some(Flag { name, alias: None, value, help, more, resume: None });
+        self.flag = Some(Flag { name, alias: None, old_name: None, value, help, more, resume: None });
         self
     }
 
     const fn also(mut self, alias: &'static str) -> Self {
         if let Some(flag) = &mut self.flag {
             flag.alias = Some(alias);
+        }
+        self
+    }
+
+    const fn once_called(mut self, name: &'static str) -> Self {
+        if let Some(flag) = &mut self.flag {
+            flag.old_name = Some(name);
         }
         self
     }
@@ -429,7 +447,7 @@ impl Setting {
     }
 
     pub fn by_flag(name: &str) -> Option<&'static Setting> {
-        SETTINGS.iter().find(|setting| setting.flag.is_some_and(|flag| flag.name == name || flag.alias == Some(name)))
+        SETTINGS.iter().find(|setting| setting.flag.is_some_and(|flag| flag.names().any(|known| known == name)))
     }
 
     /// The keys that a loop file may have.

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use ralph_core::{
-    loops::{self, Kind, LoopSettings, SETTINGS, Setting},
+    loops::{self, Flag, Kind, LoopSettings, SETTINGS, Setting},
     text::{nearest, normalised, opening, quoted},
 };
 
@@ -93,7 +93,7 @@ const OWN_FLAGS: [(&str, &str, &str); 2] = [
 ];
 
 fn flags() -> impl Iterator<Item = &'static str> {
-    let of_settings = SETTINGS.iter().filter_map(|setting| setting.flag.as_ref()).flat_map(|flag| [Some(flag.name), flag.alias]).flatten();
+    let of_settings = SETTINGS.iter().filter_map(|setting| setting.flag.as_ref()).flat_map(Flag::names);
     of_settings.chain(OWN_FLAGS.map(|(name, ..)| name))
 }
 
@@ -534,7 +534,7 @@ mod tests {
     /// The limits of the command line are those of the session's own commands.
     #[test]
     fn every_limit_can_be_typed() {
-        let limits = "--max-iterations 1 --hours 2.5 --usd 3 --tokens 4 --idle-rounds 5 --stall-rounds 6";
+        let limits = "--max-iterations 1 --hours 2.5 --usd 3 --tokens 4 --idle-iterations 5 --stall-iterations 6";
         let LoopSettings { max_iterations, max_hours, max_usd, max_tokens, idle_rounds, stall_rounds, .. } =
             parse(limits).map(|o| o.settings).unwrap_or_default();
         assert_eq!((max_iterations, max_hours, max_usd), (Some(1), Some(2.5), Some(3.0)));
@@ -562,8 +562,10 @@ mod tests {
 
     #[test]
     fn s2_7_limits_on_money_and_standstill() {
-        let options = parse("fix it --usd 12.5 --stall-rounds=4").map(|o| (o.prompt, o.settings.max_usd, o.settings.stall_rounds));
+        let options = parse("fix it --usd 12.5 --stall-iterations=4").map(|o| (o.prompt, o.settings.max_usd, o.settings.stall_rounds));
         assert_eq!(options, Ok(("fix it".to_owned(), Some(12.5), Some(4))));
+        let by_old_names = parse("fix it --idle-rounds 5 --stall-rounds=4").map(|o| (o.settings.idle_rounds, o.settings.stall_rounds));
+        assert_eq!(by_old_names, Ok((Some(5), Some(4))));
         assert_eq!(parse("fix --usd $5").err().as_deref(), Some("--usd needs a number of dollars from 0 on, not \"$5\""));
     }
 

@@ -152,7 +152,7 @@ fn not_run(is_plugin: bool, failure: &Failure) -> Problem {
         Failure::CannotStart(e) if e.kind() == io::ErrorKind::NotFound => Problem {
             what: "the program was not found".to_owned(),
             advice: if is_plugin {
-                "Put `ralph` on the PATH (`cargo install --locked --path crates/ralph`), or install a plugin that brings it: `ralph init --plugin`.".to_owned()
+                "Put `ralph` on the PATH (`cargo install --locked --profile dist --path crates/ralph`), or install a plugin that brings it: `ralph init --plugin`.".to_owned()
             } else {
                 String::new()
             },

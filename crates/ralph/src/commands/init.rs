@@ -53,7 +53,7 @@ use crate::{
   ralph init --plugin          write the plugin instead, for `claude plugin marketplace add`
 
 The cap: Claude Code ends a turn, as if it had succeeded, when 8 stops in a row were sent back without any tool call between them.
-Ralph pauses the loop one iteration before that. With the cap lifted (0), a loop pauses after 25 such iterations (--idle-rounds of `ralph start`).")]
+Ralph pauses the loop one iteration before that. With the cap lifted (0), a loop pauses after 25 such iterations (--idle-iterations of `ralph start`).")]
 pub(crate) struct Args {
     #[command(flatten)]
     scopes: Scopes,

@@ -139,7 +139,7 @@ fn rows(is_new: bool) -> impl Iterator<Item = (&'static Setting, &'static Flag)>
 
 fn arg(setting: &'static Setting, flag: &'static Flag, is_new: bool) -> Arg {
     let help = flag.resume.filter(|_| !is_new).unwrap_or(flag.help);
-    let arg = Arg::new(flag.name).long(flag.name).visible_aliases(flag.alias).value_name(flag.value).help(help);
+    let arg = Arg::new(flag.name).long(flag.name).visible_aliases(flag.alias).aliases(flag.old_name).value_name(flag.value).help(help);
     let arg = if is_new && !flag.more.is_empty() { arg.long_help(format!("{help}\n\n{}", flag.more)) } else { arg };
     let checked = move |text: &str| match setting.set(&mut LoopSettings::default(), text) {
         Ok(()) => Ok(text.to_owned()),

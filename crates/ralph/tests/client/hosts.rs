@@ -156,7 +156,7 @@ fn h2_h3_an_error_costs_no_iteration_and_another_session_is_left_alone(agent: &'
 /// limit is the end.
 fn h3_a_loop_pauses_before_the_agents_own_cap(agent: &'static Agent) {
     let bed = or_skip!(Bed::new(agent, ModelServer::with(|request| Reply::text(format!("This was step {}.", request.index)))));
-    bed.start(&["--max-iterations", "10", "--stall-rounds", "0"]);
+    bed.start(&["--max-iterations", "10", "--stall-iterations", "0"]);
     bed.run("begin");
     let (blocks, end) = match agent.name {
         "copilot" | "grok" => (6, "host.block-cap"),
@@ -183,7 +183,7 @@ fn h3_a_cap_that_was_raised_counts() {
     let mut settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     settings["stopHookBlockingCap"] = 12.into();
     fs::write(&file, settings.to_string()).unwrap();
-    bed.start(&["--max-iterations", "10", "--stall-rounds", "0"]);
+    bed.start(&["--max-iterations", "10", "--stall-iterations", "0"]);
     bed.run("begin");
     assert_eq!(bed.codes(), [vec!["promise.missing"; 9], vec!["limit.iterations"]].concat());
 }
@@ -239,7 +239,7 @@ impl Held {
 fn h3_no_cap_of_opencodes_ends_a_loop() {
     let step = |request: &Request| Reply::text(format!("This was step {}.", request.index));
     let bed = or_skip!(Bed::new(Agent::by_name("opencode"), ModelServer::with(step)));
-    bed.start(&["--max-iterations", "10", "--stall-rounds", "0"]);
+    bed.start(&["--max-iterations", "10", "--stall-iterations", "0"]);
     let tui = bed.client.screen(&bed.project, &bed.server);
     tui.submit("begin");
     let all = [vec!["promise.missing"; 9], vec!["limit.iterations"]].concat();

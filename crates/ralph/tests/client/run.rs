@@ -226,7 +226,7 @@ fn s4_6_hand_over_and_back(version: Version) {
         _ => claim(6),
     });
     let bed = or_skip!(bed(version, &server, SignIn::Key));
-    bed.ralph_ok(&["start", "Go on.", "--completion-promise", "DONE", "--max-iterations", "20", "--usd", "100", "--idle-rounds", "2"]);
+    bed.ralph_ok(&["start", "Go on.", "--completion-promise", "DONE", "--max-iterations", "20", "--usd", "100", "--idle-iterations", "2"]);
     // Two rounds without a tool, and the brake pauses the loop.
     bed.run(&server, "begin");
     assert_eq!((bed.value("active"), bed.value("iteration")), ("false".to_owned(), "2".to_owned()));

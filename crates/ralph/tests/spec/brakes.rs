@@ -197,7 +197,7 @@ fn s2_7_the_presets_of_a_pull_request_have_brakes() {
     assert!(bed.ralph_ok(&["status"]).contains("about $0 of $50"));
     assert_eq!(bed.status()["stall_limit"], 6);
     let Some(none) = Hubbed::new() else { return };
-    let said = none.ralph_asking(&["start", "Ship it.", "--preset", "after-pr", "--usd", "0", "--stall-rounds", "0"]).stdout;
+    let said = none.ralph_asking(&["start", "Ship it.", "--preset", "after-pr", "--usd", "0", "--stall-iterations", "0"]).stdout;
     assert!(said.contains("no limit on money") && said.contains("no pause for iterations that change nothing"), "{said}");
     assert!(none.read(LOOP).contains("max_usd: 0\n") && none.read(LOOP).contains("stall_rounds: 0\n"));
     let out = none.ralph(&["start", "x", "--usd", "lots"]);
@@ -301,7 +301,7 @@ fn s2_7_outside_of_git_and_in_a_feature_folder() {
     let answer = round(&folder, &transcript);
     assert!(answer.line().contains("stopped at its limit of $1: about $1.00 spent"), "{}", answer.line());
     round(&folder, &transcript).is_silent();
-    folder.ralph_ok(&["resume", "--usd", "5", "--stall-rounds", "4"]);
+    folder.ralph_ok(&["resume", "--usd", "5", "--stall-iterations", "4"]);
     let progress = folder.read(format!("{dir}/progress.txt"));
     assert!(progress.contains("Max USD: 5\nStall Rounds: 4\n"), "{progress}");
     assert!(round(&folder, &transcript).blocks());

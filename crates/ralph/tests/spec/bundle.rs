@@ -23,7 +23,7 @@ fn in_the_middle() -> Runs {
         "test -f done",
         "--max-iterations",
         "5",
-        "--idle-rounds",
+        "--idle-iterations",
         "4",
         "-n",
         "2",

@@ -48,7 +48,7 @@ fn s1_3_start_prints_the_limits_back() {
     assert_eq!(status["status"], "waiting");
     // No iteration limit is legal, and it is spelled out (S2-7).
     let bed = Bed::new();
-    let out = bed.ralph_ok(&["start", "Go", "--hours", "0", "--idle-rounds", "3", "--endless", "--session", ME]);
+    let out = bed.ralph_ok(&["start", "Go", "--hours", "0", "--idle-iterations", "3", "--endless", "--session", ME]);
     assert!(
         out.contains(
             "\n  no promise: only a limit or a cancel ends it\n  no limit on iterations\n  no limit on time\n  pauses after 3 iterations in a row \

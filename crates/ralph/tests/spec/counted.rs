@@ -267,14 +267,14 @@ fn idle_runs() -> Runs {
 #[test]
 fn t16_a_run_that_goes_on_keeps_the_count() {
     let runs = idle_runs();
-    runs.ends(0, &["Go", "--completion-promise", "DONE", "--rounds", "3"]);
+    runs.ends(0, &["Go", "--completion-promise", "DONE", "--iterations", "3"]);
     runs.ends(11, &["--continue"]);
     assert_eq!(runs.sessions(), 5, "four, and the trial");
     let out = runs.ends(11, &["--continue"]);
     assert_eq!(runs.sessions(), 6, "one trial more: {}", out.stdout);
     runs.bed.write("a.txt", "a person did something");
-    runs.ends(0, &["--continue", "--rounds", "2"]);
-    runs.ends(11, &["--continue", "--stall-rounds", "2"]);
+    runs.ends(0, &["--continue", "--iterations", "2"]);
+    runs.ends(11, &["--continue", "--stall-iterations", "2"]);
     assert_eq!(runs.sessions(), 11, "a new limit begins a new count");
 }
 
@@ -422,7 +422,7 @@ fn t17_untrusted_commands_of_a_list_end_the_run_after_its_first_session() {
     assert_eq!(runs.sessions(), 1);
     assert!(out.stdout.contains("the commands that prove F1 are not trusted: `ralph trust`"), "{}", out.stdout);
     runs.bed.ralph_ok(&["trust", "--yes"]);
-    runs.ends(0, &["--continue", "--rounds", "2"]);
+    runs.ends(0, &["--continue", "--iterations", "2"]);
     assert_eq!(runs.sessions(), 3, "trusted, it goes on");
 }
 

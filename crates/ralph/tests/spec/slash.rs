@@ -277,7 +277,7 @@ fn pains_8_flags_in_every_place_and_form() {
         );
     }
     let bed = Bed::new();
-    let line = context(&submit(&bed, "ralph-loop", "Go --hours 0.5 --idle-rounds 4 --name docs", "t").send()).2;
+    let line = context(&submit(&bed, "ralph-loop", "Go --hours 0.5 --idle-iterations 4 --name docs", "t").send()).2;
     assert_eq!(
         line,
         "Ralph: loop started: no promise: only a limit or a cancel ends it; no limit on iterations; at most 30 min; pauses after 4 iterations in a \

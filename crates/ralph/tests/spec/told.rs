@@ -460,7 +460,7 @@ fn t23_a_loop_ends_although_its_journal_cannot_be_written() {
 #[test]
 fn t23_numbers_have_the_right_word() {
     let bed = Bed::new();
-    let text = bed.ralph_ok(&["start", "Fix it", "--idle-rounds", "1", "--stall-rounds", "1", "--max-iterations", "1"]);
+    let text = bed.ralph_ok(&["start", "Fix it", "--idle-iterations", "1", "--stall-iterations", "1", "--max-iterations", "1"]);
     assert!(text.contains("at most 1 iteration\n") && text.contains("pauses after 1 iteration in a row without"), "{text}");
     assert!(!text.contains("1 iterations"), "{text}");
     let line = bed.work().field("last_assistant_message", "x").send().line();

@@ -74,7 +74,7 @@ fn hooks(program: &str) -> Result<String, Problem> {
 
 fn readme(program: &str) -> String {
     let needs = if program == ON_PATH {
-        "It runs the program `ralph`, which has to be on the `PATH` of Claude Code (`cargo install --locked --path crates/ralph` puts it there)."
+        "It runs the program `ralph`, which has to be on the `PATH` of Claude Code (`cargo install --locked --profile dist --path crates/ralph` puts it there)."
     } else {
         "It brings its own program, in `bin/`."
     };

@@ -73,7 +73,7 @@ pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Obse
     // Without it, the next run needs the options again, and that is all.
     let _ = options.keep(project, &name);
     let prices = Prices(std::mem::take(&mut settings.prices));
-    let orders = Orders { resume, agents, prices, rounds: request.rounds, settings, waits: !request.no_wait, ways, as_before, remarks };
+    let orders = Orders { resume, agents, prices, rounds: request.iterations, settings, waits: !request.no_wait, ways, as_before, remarks };
     let observer: Arc<dyn Observer> =
         Arc::new(WithPage { observer: Arc::clone(observer), project: project.clone(), of_loop: OnceLock::new() });
     let ended = run::drive(project, &orders, &observer).map_err(|refusal| {

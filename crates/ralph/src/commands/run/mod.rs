@@ -62,10 +62,10 @@ pub(crate) struct Args {
     #[arg(long, help_heading = LOOP, conflicts_with_all = ["prompt_file", "stdin"])]
     again: bool,
     /// End after this many iterations; the loop waits for `ralph run --continue`
-    #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one, allow_hyphen_values = true, help_heading = LOOP)]
-    rounds: Option<u64>,
-    /// The same as --rounds 1
-    #[arg(long, conflicts_with = "rounds", help_heading = LOOP)]
+    #[arg(short = 'n', long, alias = "rounds", value_name = "N", value_parser = at_least_one, allow_hyphen_values = true, help_heading = LOOP)]
+    iterations: Option<u64>,
+    /// The same as --iterations 1
+    #[arg(long, conflicts_with = "iterations", help_heading = LOOP)]
     once: bool,
     /// Do not wait for a quota to come back or for checks to be decided: end with exit code 75
     #[arg(long, help_heading = LOOP)]
@@ -137,7 +137,7 @@ struct Request {
     endless: bool,
     may_ask: bool,
     /// `None`: until the loop ends.
-    rounds: Option<u64>,
+    iterations: Option<u64>,
     no_wait: bool,
     notify: Vec<String>,
     sessions: Sessions,
@@ -234,7 +234,7 @@ fn observer(json: bool, quiet: bool) -> Arc<dyn Observer> {
 }
 
 fn request(args: Args) -> Result<Request, Failure> {
-    let Args { mut wanted, go_on, again, rounds, once, no_wait, notify, until_eof: _, sessions, quiet, json } = args;
+    let Args { mut wanted, go_on, again, iterations, once, no_wait, notify, until_eof: _, sessions, quiet, json } = args;
     if go_on || again {
         wanted.take_the_loops_name()?;
     }
@@ -246,7 +246,7 @@ fn request(args: Args) -> Result<Request, Failure> {
         )));
     }
     // A number of iterations ends the run, if not the loop.
-    let endless = wanted.endless || once || rounds.is_some();
+    let endless = wanted.endless || once || iterations.is_some();
     let is_bare = !is_new && !go_on && !again;
     let subject = if is_new { Subject::New(wanted.request()?) } else { Subject::Again(resume::Request { again, ..wanted.again() }) };
     Ok(Request {
@@ -254,7 +254,7 @@ fn request(args: Args) -> Result<Request, Failure> {
         is_bare,
         endless,
         may_ask: !(json || quiet),
-        rounds: if once { Some(1) } else { rounds },
+        iterations: if once { Some(1) } else { iterations },
         no_wait,
         notify,
         sessions,

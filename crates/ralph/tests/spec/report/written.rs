@@ -158,7 +158,7 @@ fn eyes_2_the_page_of_a_run_that_ended_tells_the_end() {
 fn eyes_2_a_run_that_rests_has_written_its_page() {
     let runs = Runs::new("true\n");
     runs.bed.write("ralph.toml", "[run]\ncooldown = \"30m\"\n");
-    let mut command = runs.command(&["Go", "--completion-promise", "DONE", "--stall-rounds", "1"]);
+    let mut command = runs.command(&["Go", "--completion-promise", "DONE", "--stall-iterations", "1"]);
     let mut child = command.env("RALPH_REPORT", "on").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     until("the page", || !page(&runs.bed).is_empty());
     assert_eq!(runs.bed.status()["status"], "parked");

@@ -14,7 +14,7 @@ pub(super) fn with_settings(settings: &str, script: &str) -> Runs {
 #[test]
 fn s1_4_a_breaker_opens_when_nothing_changes() {
     let runs = with_settings("[run]\ncooldown = \"1s\"\n", "echo 'What shall I do?'\n");
-    let out = runs.ends(11, &["Go", "--completion-promise", "DONE", "--stall-rounds", "2"]);
+    let out = runs.ends(11, &["Go", "--completion-promise", "DONE", "--stall-iterations", "2"]);
     assert!(out.stdout.contains("2 iterations changed nothing, and one more try did not either"), "{}", out.stdout);
     // Two change nothing; one is the trial.
     assert_eq!(runs.iterations(), [1, 2, 3]);
@@ -30,7 +30,7 @@ fn s1_4_a_trial_that_changes_something_closes_the_breaker() {
         "[run]\ncooldown = 0\n",
         "if [ $N = 3 ]; then echo x > x.txt; fi\nif [ $N = 5 ]; then echo '<promise>DONE</promise>'; fi\n",
     );
-    runs.ends(0, &["Go", "--completion-promise", "DONE", "--stall-rounds", "2"]);
+    runs.ends(0, &["Go", "--completion-promise", "DONE", "--stall-iterations", "2"]);
     assert_eq!(runs.sessions(), 5);
 }
 
@@ -41,7 +41,7 @@ fn pains_11_commits_are_progress() {
         "[run]\ncooldown = 0\n",
         "git commit -q --allow-empty -m \"iteration $N\"\nif [ $N = 6 ]; then echo '<promise>DONE</promise>'; fi\n",
     );
-    runs.ends(0, &["Go", "--completion-promise", "DONE", "--stall-rounds", "1"]);
+    runs.ends(0, &["Go", "--completion-promise", "DONE", "--stall-iterations", "1"]);
     assert_eq!(runs.sessions(), 6);
 }
 

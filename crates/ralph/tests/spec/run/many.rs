@@ -14,7 +14,8 @@ fn pains_13_three_hundred_rounds_leak_nothing() {
     let runs = Runs::of(bed, "setsid sleep 300 &\necho x\n");
     let rounds = nightly::amount(100, 300);
     let all = rounds.to_string();
-    let running = runs.start(&["Go", "--max-iterations", &all, "--stall-rounds", "0", "--idle-rounds", "0", "--quiet", "--no-snapshots"]);
+    let running =
+        runs.start(&["Go", "--max-iterations", &all, "--stall-iterations", "0", "--idle-iterations", "0", "--quiet", "--no-snapshots"]);
     let process = format!("/proc/{}", running.pid());
     let look = || {
         let status = fs::read_to_string(format!("{process}/status")).unwrap_or_default();

@@ -221,7 +221,7 @@ fn s4_6_a_full_pipe_does_not_keep_a_run_from_ending() {
 #[test]
 fn pains_11_silent_rounds_that_change_something_are_not_idle() {
     let runs = Runs::new("echo $N >> work.txt; echo Done.\n");
-    runs.ends(10, &["Go", "--completion-promise", "DONE", "--idle-rounds", "2", "--max-iterations", "5"]);
+    runs.ends(10, &["Go", "--completion-promise", "DONE", "--idle-iterations", "2", "--max-iterations", "5"]);
     assert_eq!(runs.sessions(), 5);
 }
 

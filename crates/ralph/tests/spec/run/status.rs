@@ -54,7 +54,7 @@ fn s4_6_a_pause_of_a_run_goes_on_with_a_run() {
 #[test]
 fn s4_6_a_runner_that_rests_goes_on_by_itself() {
     let runs = with_settings("[run]\ncooldown = \"30m\"\n", "true\n");
-    let running = runs.start(&["Go", "--completion-promise", "DONE", "--stall-rounds", "1"]);
+    let running = runs.start(&["Go", "--completion-promise", "DONE", "--stall-iterations", "1"]);
     until("the rest", || runs.is_live() && runs.bed.status()["status"] == "parked");
     let status = runs.bed.ralph_ok(&["status"]);
     assert!(status.contains("`ralph run` goes on by itself, in 29") || status.contains("`ralph run` goes on by itself, in 30"), "{status}");
