@@ -55,7 +55,11 @@ pub(crate) const TABLE: [Row; 32] = [
         Rule::RefusedWith(&["fix", "notify"]),
         "only a person can change the client's settings, or have any command run (cmd:LINE)",
     ),
-    row("gate", Rule::RefusedWith(&["accept"]), "only a person can accept changes"),
+    row(
+        "gate",
+        Rule::RefusedWith(&["accept", "gates", "junit"]),
+        "only a person can accept changes, choose other commands, or have a file written",
+    ),
     row("phase", Rule::Allowed, "it only shows"),
     row("trust", Rule::RefusedWithout("list"), "only a person can trust commands"),
     row("bundle", Rule::Refused, "a bundle decides what counts as proven"),
@@ -123,6 +127,44 @@ mod tests {
             for option in options {
                 assert!(command.get_arguments().any(|arg| arg.get_id() == option), "{} {option}", row.command);
             }
+        }
+    }
+
+    /// The options that an agent may use, beside those that say which loop is meant and `--json`. Who adds one decides here, or in the table, whose it is.
+    const AN_AGENTS: [(&str, &[&str]); 15] = [
+        ("wait", &["timeout"]),
+        ("status", &["all"]),
+        ("watch", &["all"]),
+        ("list", &["all"]),
+        ("pr", &["wait", "timeout"]),
+        ("log", &["follow", "since", "reason", "last"]),
+        ("explain", &["what", "replay"]),
+        ("report", &["markdown", "junit", "prometheus", "step_summary", "all"]),
+        ("diff", &["what", "stat", "paths"]),
+        ("item", &["action", "ids", "list"]),
+        ("gate", &["names", "preset", "cached", "keep_going"]),
+        // Its own program has a rule for each of its commands.
+        ("fleet", &["args"]),
+        ("demo", &["fast", "keep"]),
+        ("completions", &["shell"]),
+        ("man", &["command"]),
+    ];
+
+    #[test]
+    fn t2_no_option_is_an_agents_by_default() {
+        let tree = crate::commands::tree();
+        let of_all: Vec<&str> = tree.get_arguments().map(|arg| arg.get_id().as_str()).chain(["which", "name", "of_loop", "json"]).collect();
+        for row in &TABLE {
+            let refused: &[&str] = match &row.rule {
+                Rule::Allowed => &[],
+                Rule::RefusedWith(options) => options,
+                Rule::Refused | Rule::RefusedWithout(_) => continue,
+            };
+            let allowed = AN_AGENTS.iter().find(|(command, _)| *command == row.command).map_or(&[][..], |(_, options)| options);
+            let command = tree.find_subcommand(row.command).unwrap();
+            let options =
+                command.get_arguments().map(|arg| arg.get_id().as_str()).filter(|id| !of_all.contains(id) && !refused.contains(id));
+            assert_eq!(options.collect::<Vec<_>>(), allowed, "{}", row.command);
         }
     }
 

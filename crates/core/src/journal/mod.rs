@@ -278,6 +278,9 @@ pub struct State {
     /// The loop has, or had, something to prove.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gated: bool,
+    /// What the work looked like at the beginning was noted, so that the guard has something to compare with.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub noted: bool,
     /// Iterations in a row whose proof could not be had.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub unknown_rounds: u64,

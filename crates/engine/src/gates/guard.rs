@@ -29,7 +29,11 @@ use crate::{
         features,
         tree::{self, Tree},
     },
-    store::{Error, project::Project},
+    store::{
+        Error, journal,
+        loops::{self, LoopOnDisk},
+        project::Project,
+    },
     sys::{digest, files},
 };
 
@@ -45,19 +49,21 @@ const MOST_SOURCES: usize = 20_000;
 /// With more to compare than this nothing is compared.
 const MAX_FACTS: usize = 16 << 20;
 
-/// The beginnings of so many loops are kept, in two files each.
+/// So many files are kept of the beginnings of loops; of those that live, all.
 const KEPT: usize = 200;
+
+const ACCEPT: &str = "look at what changed (`ralph diff`), then `ralph gate --accept` says that it is right as it is";
 
 /// The tests of so many trees are remembered.
 const TREES: usize = 8;
 
-/// Notes what the work looks like, once for each loop.
-pub(crate) fn note_start(project: &Project, loop_id: &str, declared: &Declared) {
+/// Notes what the work looks like, once for each loop. Returns whether that is known now.
+pub(crate) fn note_start(project: &Project, loop_id: &str, declared: &Declared) -> bool {
     if project.state_file(&path(loop_id)).is_some_and(|path| path.exists()) {
-        return;
+        return true;
     }
-    // Without it there is nothing to compare with. With the guard off, too: an ending after which tests are missing is never told as a plain one.
-    let _ = write(project, loop_id, &look(project, declared, None, None));
+    // With the guard off, too: an ending after which tests are missing is never told as a plain one.
+    write(project, loop_id, &look(project, declared, None, None)).is_ok()
 }
 
 /// Another loop begins that is called like a former one: what that one began with is no measure for it.
@@ -103,12 +109,17 @@ pub(crate) fn weaker_settings(project: &Project, loop_id: &str, declared: &Decla
 /// The facts that a loop began with, as far as they were noted. Read once for each stop: it knows every test.
 pub struct Start {
     facts: Option<Facts>,
+    /// They were noted, and are gone: there is nothing to compare with.
+    are_lost: bool,
     loop_id: String,
 }
 
 impl Start {
     pub fn of(project: &Project, loop_id: &str) -> Self {
-        Start { facts: read(project, loop_id), loop_id: loop_id.to_owned() }
+        let facts = read(project, loop_id);
+        let is_it = |found: &LoopOnDisk| found.id() == loop_id;
+        let noted = || loops::all(project).iter().any(|found| is_it(found) && journal::live_state(project, found).noted);
+        Start { are_lost: facts.is_none() && noted(), facts, loop_id: loop_id.to_owned() }
     }
 
     /// Signs that the proof was made easier since, one sentence each.
@@ -130,7 +141,7 @@ impl Start {
     /// Gates that the loop began with and that are not declared any more, whatever the guard's policy is: a gate that is not there proves nothing.
     pub fn gone(&self, declared: &Declared) -> Vec<Finding> {
         let finding = |name: &str, what: String| Finding {
-            needs: Some("put it back, or `ralph gate --accept` says that it is right so".to_owned()),
+            needs: Some(if self.are_lost { ACCEPT } else { "put it back, or `ralph gate --accept` says that it is right so" }.to_owned()),
             ..Finding::new(name, Kind::Config, Verdict::Unknown, what)
         };
         let now: Vec<Asked> = declared.gates.iter().map(Asked::of).collect();
@@ -141,6 +152,9 @@ impl Start {
                 let what = |gate: &Asked| format!("the gate \"{}\", which the loop began with, is not declared any more", gate.name);
                 let gone = Asked::gone(&before.gates, &now).into_iter().map(|gate| finding(&gate.name, what(gate)));
                 gone.chain(weaker(&before.gates, &now).into_iter().map(|(name, what)| finding(&name, what))).collect()
+            }
+            None if self.are_lost => {
+                vec![finding("guard", "what the loop began with is lost, so nothing tells whether the proof was made easier".to_owned())]
             }
             None if now.is_empty() => {
                 vec![finding("gates", "the loop had something to prove, and nothing is declared any more".to_owned())]
@@ -210,7 +224,9 @@ fn write(project: &Project, loop_id: &str, facts: &Facts) -> Result<(), Error> {
         bytes = json(&Facts { sources: None, ..facts.clone() })?;
     }
     files::replace_private(&path, &bytes).map_err(Error::io("write", &path))?;
-    files::prune_beside(&path, KEPT);
+    let live: Vec<String> = loops::all(project).iter().map(LoopOnDisk::id).collect();
+    let is_of_a_live_loop = |name: &str| live.iter().any(|id| name.strip_prefix(id.as_str()).is_some_and(|rest| rest.starts_with('.')));
+    files::prune_others(&path, KEPT, &is_of_a_live_loop);
     Ok(())
 }
 

@@ -69,16 +69,16 @@ enum Entered {
     ByPerson,
     /// Unknown; another event will tell if it was a person.
     Unknown,
-    /// Unknown, and no other event will tell: an old client. The command is done, and nothing is trusted because of it.
+    /// Unknown, and no other event will tell: an old client, or none at all. The command is done, and nothing is trusted because of it.
     Untold,
 }
 
 impl Entered {
     fn of(call: &Call) -> Self {
         match call.event.kind {
+            _ if !call.client.reports_typed => Entered::Untold,
             Kind::TypedCommand => Entered::ByPerson,
-            _ if call.client.reports_typed => Entered::Unknown,
-            _ => Entered::Untold,
+            _ => Entered::Unknown,
         }
     }
 }

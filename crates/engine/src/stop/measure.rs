@@ -94,15 +94,18 @@ pub(super) fn measure<'p>(
     }
     drop(locked);
     let began = Some(clock::now());
+    // A loop that was not started with ralph begins, for all that ralph knows, with its first stop.
+    let noted = l.state.noted || (gated && guard::note_start(stop.project, &l.id, &declared));
     let measured =
         if gated { gates_of(stop, &l, &declared, waiting)? } else { Measured { tree: standstill::look(stop, &l), ..Measured::default() } };
     let measured = Measured { began, ..measured };
-    Ok(again(stop, l.found, waiting)?.map(|(locked, l)| (locked, l, measured)))
+    Ok(again(stop, l.found, waiting)?.map(|(locked, mut l)| {
+        l.state.noted = noted;
+        (locked, l, measured)
+    }))
 }
 
 fn gates_of(stop: &Stop<'_>, l: &Loop, declared: &Declared, waiting: Waiting) -> Result<Measured, Error> {
-    // A loop that was not started with ralph begins, for all that ralph knows, with its first stop.
-    guard::note_start(stop.project, &l.id, declared);
     if declared.gates.iter().any(Gate::is_decided_elsewhere) {
         forge::note_subject(stop.project, &l.id, l.file.began(), Instant::now() + stop.deadline.time_left());
     }

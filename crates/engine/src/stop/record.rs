@@ -109,7 +109,7 @@ fn remember(state: &mut State, stop: &str, at: Millis, gathered: &Gathered, ruli
         // Since the stop, however often it was ruled on again.
         since: state.parked.as_ref().filter(|_| state.is_parked_by(stop)).map_or(at, |before| before.since),
         stop: stop.to_owned(),
-        what: gate_messages::in_short(evidence),
+        what: secrets::mask(&gate_messages::in_short(evidence)),
         until: None,
         tools: evidence.tools,
         idle_rounds: evidence.idle_rounds,

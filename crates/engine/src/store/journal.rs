@@ -9,6 +9,7 @@ use ralph_core::{
     gate::Finding,
     history::{self, History},
     journal::{Event, Record, Runner, State, last_record, records},
+    judge::{self, Claim},
     text::{
         Lines,
         time::{self, Millis},
@@ -157,9 +158,12 @@ pub(super) fn from(path: &Path, from: u64, most: usize) -> io::Result<(u64, Vec<
     Ok((size, bytes))
 }
 
-/// Whether all texts in an event are masked already: true of a stop without gates, which most are.
+/// Whether nothing in an event can be a secret: true of a plain stop, which most are. What the agent said at its end is masked already.
 pub(super) fn is_masked(event: &Event) -> bool {
-    matches!(event, Event::Stop { evidence, .. } if evidence.gates.is_empty() && evidence.suspicions.is_empty())
+    let Event::Stop { evidence, work: None, .. } = event else { return false };
+    let quotes_claim = matches!(evidence.claim, Claim::Refused { why: judge::Refusal::OtherWords { .. } });
+    let lists = [&evidence.background, &evidence.denied, &evidence.suspicions];
+    !quotes_claim && evidence.blocked.is_none() && evidence.gates.is_empty() && lists.iter().all(|list| list.is_empty())
 }
 
 /// Masks the event of a line, which has the words of agents, gates and clients. The state, which comes last, stays as it is.

@@ -1,6 +1,7 @@
 //! Files that are read within bounds and written whole or not at all, never through a planted link.
 
 use std::{
+    ffi::OsStr,
     fs::{self, DirBuilder, DirEntry, File, Metadata, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
@@ -289,6 +290,11 @@ pub fn place_program(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Removes the oldest files of a file's folder if there are more than `kept`; then a few more, so that not every new file has to ask for the age of all.
 pub(crate) fn prune_beside(file: &Path, kept: usize) {
+    prune_others(file, kept, &|_| false);
+}
+
+/// The same, but for files with names that are `needed`, however old they are.
+pub(crate) fn prune_others(file: &Path, kept: usize, needed: &dyn Fn(&str) -> bool) {
     let folder = file.parent().and_then(|folder| fs::read_dir(folder).ok());
     let entries: Vec<DirEntry> = folder.into_iter().flatten().flatten().collect();
     if entries.len() <= kept {
@@ -297,7 +303,9 @@ pub(crate) fn prune_beside(file: &Path, kept: usize) {
     let mut all: Vec<(SystemTime, PathBuf)> =
         entries.iter().filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
     all.sort();
-    for (_, path) in &all[..all.len().saturating_sub(kept - kept / 10)] {
+    let is_needed = |path: &Path| path.file_name().and_then(OsStr::to_str).is_some_and(needed);
+    let old = &all[..all.len().saturating_sub(kept - kept / 10)];
+    for (_, path) in old.iter().filter(|(_, path)| !is_needed(path)) {
         let _ = fs::remove_file(path);
     }
 }

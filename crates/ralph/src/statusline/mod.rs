@@ -12,7 +12,7 @@ use std::{
 
 use ralph_core::text::{clean, parse_tolerant};
 use ralph_engine::{
-    hosts::client,
+    hosts::{self, client},
     store::{loops, project::Project},
     sys::{env, input},
     view::{self, Status, View},
@@ -55,7 +55,9 @@ pub(crate) fn run(project: Option<Project>, after: Option<&str>) -> u8 {
     let columns = env::columns().filter(|columns| *columns > MARGINS).map(|columns| columns - MARGINS);
     let text = match after {
         // An agent that may run `ralph` would have a shell.
-        Some(_) if client::is_in_the_agents_shell() => String::new(),
+        Some(_) if !client::is_called_by_client() && hosts::of_an_agent().is_some() => {
+            own.map(|line| line.fitted(columns)).unwrap_or_default()
+        }
         Some(command) => chained::joined(&chained::said(command, &input), own, columns),
         None => own.map(|line| line.fitted(columns)).unwrap_or_default(),
     };

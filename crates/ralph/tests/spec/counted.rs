@@ -6,7 +6,7 @@ use std::{
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     thread,
-    time::Duration,
+    time::{Duration, UNIX_EPOCH},
 };
 
 use serde_json::{Value, json};
@@ -458,6 +458,41 @@ fn t18_tests_that_vanish_or_are_skipped_keep_the_loop_from_ending() {
     let line = gated.claim().send().line();
     assert!(line.starts_with("Ralph: complete after "), "{line}");
     assert_eq!(gated.last_ended()["doubtful"], false);
+}
+
+/// What the loop began with may get lost, by a disk or a clean-up. Then nothing tells what is missing, and that is no proof.
+#[test]
+fn t7_t18_a_lost_beginning_is_not_taken_from_the_present() {
+    let gated = guarded("");
+    fs::remove_dir_all(gated.place_of_kept("baseline")).unwrap();
+    gated.write("tests/a.rs", "#[test]\nfn one() {}\n");
+    let line = gated.claim().send().line();
+    assert!(line.contains("what the loop began with is lost") && gated.value("active") == "false", "a person is asked: {line}");
+    assert_eq!(gated.what("guard"), "what the loop began with is lost, so nothing tells whether the proof was made easier");
+    let by_hand = gated.ralph(&["gate"]);
+    assert_eq!(by_hand.code, Some(1), "{by_hand:?}");
+    assert!(by_hand.stderr.contains("what the loop began with is lost") && by_hand.stderr.contains("ralph gate --accept"), "{by_hand:?}");
+    gated.ralph_ok(&["gate", "--accept"]);
+    gated.ralph_ok(&["resume"]);
+    let line = gated.claim().send().line();
+    assert!(line.starts_with("Ralph: complete after "), "{line}");
+}
+
+/// Many loops that came and went since take nothing from one that lives.
+#[test]
+fn t7_what_a_live_loop_began_with_outlives_all_later_loops() {
+    let gated = guarded("");
+    let folder = gated.place_of_kept("baseline");
+    let own = gated.kept("baseline");
+    for path in &own {
+        fs::File::options().write(true).open(path).unwrap().set_modified(UNIX_EPOCH).unwrap();
+    }
+    for n in 0..300 {
+        fs::write(folder.join(format!("other-{n}.json")), "{}").unwrap();
+    }
+    gated.ralph_ok(&["start", "Go", "--name", "second", "--completion-promise", "DONE"]);
+    assert!(fs::read_dir(&folder).unwrap().count() < 250, "the rest was cleared away");
+    assert!(own.iter().all(|path| path.exists()), "{own:?}");
 }
 
 /// What else changes is listed, as it always was; the ending says so.

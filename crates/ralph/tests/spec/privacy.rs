@@ -184,6 +184,24 @@ fn t9_what_an_event_says_is_masked_in_journal_and_log() {
     nowhere(&bed, &[&token, &token[4..20], &token[20..]], &["transcript.jsonl"]);
 }
 
+/// Words of the agent's that a ruling quotes, in a loop without gates.
+#[test]
+fn t9_what_a_ruling_quotes_is_masked_in_the_journal() {
+    let token = token();
+    let quoted = [
+        (format!("<blocked>I need a key that works, {token} does not</blocked>"), "/event/evidence/blocked"),
+        (format!("<promise>DONE with {token}</promise>"), "/event/evidence/claim/why/found"),
+    ];
+    for (message, place) in quoted {
+        let bed = Bed::with_loop(1, 20, "DONE");
+        bed.stop(&message).send();
+        let stop = bed.journal().into_iter().find(|line| line.pointer(place).is_some()).unwrap_or_else(|| panic!("{:?}", bed.journal()));
+        let text = stop.pointer(place).and_then(Value::as_str).unwrap();
+        assert!(text.contains("ghp_[masked]"), "{text}");
+        nowhere(&bed, &[&token], &["transcript.jsonl"]);
+    }
+}
+
 #[test]
 fn t9_what_a_session_of_a_run_prints_is_masked_in_its_log_and_on_the_screen() {
     let token = token();

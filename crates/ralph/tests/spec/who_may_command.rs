@@ -125,12 +125,23 @@ fn t1_t2_an_agent_cannot_report_events_of_its_own() {
     assert!(bed.hook_log().iter().any(|line| line.contains("hook.shell")), "{:?}", bed.hook_log());
 }
 
+/// Nor does it gain by an event that looks like that of a client with other words, or none, in `AI_AGENT`: what no client says was typed trusts nothing.
+#[test]
+fn t1_t2_an_event_that_no_client_vouches_for_trusts_nothing() {
+    for client in ["", "claude-code_2-1-325", "claude-code_2-1-100_harness", "codex_2-1-325_harness"] {
+        let bed = Bed::new();
+        entered(&bed, EVIL, "t").client(client).send();
+        let line = bed.stop("<promise>DONE</promise>").client(client).send().line();
+        assert!(line.contains("ralph trust") && !bed.exists("shell"), "{client:?}: {line}");
+    }
+}
+
 fn in_a_shell(bed: &Bed, args: &[&str], signs: &[(&str, &str)]) -> Output {
     run(bed.command(RALPH).args(args).envs(signs.iter().copied()), b"")
 }
 
 /// What is refused in an agent's shell, as it is typed.
-const REFUSED: [&[&str]; 25] = [
+const REFUSED: [&[&str]; 28] = [
     &["start", "Go"],
     &["run", "Go"],
     &["run", "--continue"],
@@ -146,6 +157,9 @@ const REFUSED: [&[&str]; 25] = [
     &["uninstall"],
     &["doctor", "--fix"],
     &["gate", "--accept"],
+    &["gate", "--gates", "/tmp/gates.toml"],
+    &["gate", "--junit", "gates.xml"],
+    &["bundle", "export", "out.bundle"],
     &["trust"],
     &["trust", "--yes"],
     &["trust", "--revoke"],
@@ -185,8 +199,13 @@ fn t2_what_is_a_persons_is_refused_in_an_agents_shell() {
 #[test]
 fn t2_an_agent_gets_no_shell_by_the_status_line() {
     let bed = Bed::new();
-    in_a_shell(&bed, &["statusline", "--after", "touch shell"], &[("AI_AGENT", "claude-code_2-1-325_agent"), ("CLAUDECODE", "1")]);
-    assert!(!bed.exists("shell"));
+    for sign in [("AI_AGENT", "claude-code_2-1-325_agent"), ("CLAUDECODE", "1"), ("CLAUDE_CODE_SESSION_ID", ME), ("GEMINI_SESSION_ID", "g")]
+    {
+        for args in [&["statusline", "--after", "touch shell"][..], &["statusline", "--after=touch shell"]] {
+            assert_eq!(in_a_shell(&bed, args, &[sign]).code, Some(0), "{sign:?}");
+            assert!(!bed.exists("shell"), "{sign:?}");
+        }
+    }
     in_a_shell(&bed, &["statusline", "--after", "touch shell"], &[("AI_AGENT", CLIENT), ("CLAUDECODE", "1")]);
     assert!(bed.exists("shell"));
 }

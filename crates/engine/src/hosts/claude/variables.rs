@@ -48,9 +48,18 @@ pub(crate) fn pid() -> Option<u32> {
     env::text("CLAUDE_PID")?.parse().ok()
 }
 
-/// Whether the agent itself started this process in its shell. The client's own calls (hooks, the status line) say `harness` there.
+/// Whether the agent itself started this process in its shell.
 pub fn is_in_the_agents_shell() -> bool {
     ai_agent().is_some_and(|agent| agent.starts_with("claude-code_") && agent.ends_with("_agent"))
+}
+
+/// Whether the client itself started this process: a hook, or the status line. Clients that do not tell their version do not tell this either.
+pub fn is_called_by_client() -> bool {
+    ai_agent().is_some_and(|agent| is_of_client(&agent))
+}
+
+pub(super) fn is_of_client(ai_agent: &str) -> bool {
+    ai_agent.starts_with("claude-code_") && ai_agent.ends_with("_harness")
 }
 
 /// The client's own cap on consecutive blocks.

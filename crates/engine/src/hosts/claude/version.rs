@@ -1,5 +1,6 @@
 //! The abilities of Claude Code's versions.
 
+use super::variables;
 use crate::hosts::{Client, Version};
 
 /// From this version on a hook can be a program with arguments, without a shell.
@@ -36,7 +37,8 @@ pub(in crate::hosts) fn of_ai_agent(ai_agent: &str) -> Client {
         sends_message: is_at_least(MESSAGE_SINCE),
         takes_context: is_at_least(CONTEXT_SINCE),
         wakes: is_at_least(REWAKE_SINCE),
-        reports_typed: is_at_least(EXPANDS_SINCE),
+        // Who may set variables for a command needs no forged event. Who may not must not gain by one.
+        reports_typed: is_at_least(EXPANDS_SINCE) && variables::is_of_client(ai_agent),
         compacts: is_at_least(COMPACTS_SINCE),
         resumes: is_at_least(RESUMES_SINCE),
     }

@@ -129,7 +129,9 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         ui::note("No gate is declared. These are the commands that check agents have to pass.");
     }
     let progress = Progress::begin(args.json, &chosen);
+    let start = subject.of_loop.as_deref().map(|id| Start::of(project, id));
     let mut findings = subject.declared.problems.clone();
+    findings.extend(start.iter().flat_map(|start| start.gone(&subject.declared)));
     findings.extend(measure(project, &subject, chosen, args, &progress));
     progress.end();
     if signals::asked_to_end() {
@@ -137,7 +139,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         return Err(Failure::coded(INTERRUPTED, if progress.has_shown_the_end() { "" } else { "interrupted" }));
     }
     let of_loop = subject.of_loop.as_deref();
-    let suspicions = of_loop.map(|id| Start::of(project, id).weigh(project, &subject.declared, None, &mut findings)).unwrap_or_default();
+    let suspicions = start.map(|start| start.weigh(project, &subject.declared, None, &mut findings)).unwrap_or_default();
     if let Some(id) = of_loop {
         // The findings count even if the journal cannot be written.
         let _ = manual_measure::by_hand(project, id, &findings);
