@@ -255,7 +255,7 @@ fn on_message(call: &Call, typed: &str) -> Result<Outcome, Error> {
     // Some of the client's own commands begin no turn, and then the wait has to go on.
     let state = journal::live_state(&call.project, &seen);
     let is_parked = slash::split(typed).is_none() && state.parked.is_some();
-    if !was_interrupted(call.transcript(), typed, &state) {
+    if !was_interrupted(call.transcript(), call.session(), typed, &state) {
         return if is_parked { heard_that(call, None, go_on_with) } else { Ok(Outcome::silent(Reason::PROMPT_TYPED)) };
     }
     let Some((locked, mut l)) = under_lock(&call.project, seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };

@@ -74,7 +74,7 @@ fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
     if !l.file.active || !is_let_through(journal::live(&call.project, &l.found).0.as_ref()) {
         return Ok(None);
     }
-    if was_interrupted(call.transcript(), typed, &l.state) {
+    if was_interrupted(call.transcript(), call.session(), typed, &l.state) {
         let event = Event::Heard { event: "command".to_owned(), detail: Some("after an interrupt".to_owned()) };
         locked.record(&mut l, clock::now(), call.event.session(), event)?;
         return Ok(None);

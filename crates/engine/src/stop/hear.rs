@@ -203,8 +203,9 @@ pub(super) fn named_in_tools(stop: &Stop<'_>, l: &Loop) -> bool {
     transcript(stop).is_some_and(|source| transcript::named_in_tools(&source, since, &file))
 }
 
-/// Whether the transcript at `path` ends with an interrupt of this loop. One that is older than a resume is over.
-pub(crate) fn was_interrupted(path: &str, typed: &str, state: &State) -> bool {
-    let last = OpenFile::of_session(path, None).and_then(|file| transcript::last_talk(&file, typed));
+/// Whether the session's transcript, at `path`, ends with an interrupt of this loop. One that is older than a resume is over.
+pub(crate) fn was_interrupted(path: &str, session: &str, typed: &str, state: &State) -> bool {
+    let last = OpenFile::of_session(path, Some(session).filter(|session| !session.is_empty()))
+        .and_then(|file| transcript::last_talk(&file, typed));
     last.is_some_and(|last| last.interrupted && last.at.is_none_or(|at| state.armed_since.is_none_or(|armed| at >= armed)))
 }

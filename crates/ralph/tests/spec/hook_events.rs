@@ -213,6 +213,22 @@ fn pains_9_a_message_after_an_interrupt_pauses() {
     assert_eq!(bed.value("active"), "true");
 }
 
+/// An event may name the transcript of another session: what happened there is not this one's.
+#[test]
+fn t14_an_interrupt_of_another_session_pauses_nothing() {
+    for (session, active) in [(OTHER, "true"), (ME, "false")] {
+        let bed = Bed::with_loop(3, 0, "DONE");
+        let transcript = bed.transcript();
+        for text in ["go", "[Request interrupted by user]"] {
+            transcript.line(
+                json!({"type": "user", "sessionId": session, "message": {"role": "user", "content": [{"type": "text", "text": text}]}}),
+            );
+        }
+        bed.typed("go on").send();
+        assert_eq!(bed.value("active"), active);
+    }
+}
+
 /// `ralph resume` in a terminal takes an interrupt back, so that the message after it goes on.
 #[test]
 fn u6_an_interrupt_before_a_resume_is_over() {
