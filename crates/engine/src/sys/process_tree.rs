@@ -17,6 +17,7 @@ use std::{
 use crate::sys::{clock, files};
 
 pub(crate) use platform::has_children;
+#[cfg(unix)]
 pub(in crate::sys) use platform::is_ending;
 use platform::{has_in_environment, is_zombie, parent_of, parents, reap};
 pub(super) use signals::{ask_group_to_end, ask_group_to_stop, kill_all, kill_group};
@@ -307,6 +308,7 @@ mod platform {
         false
     }
 
+    #[cfg(unix)]
     pub(in crate::sys) fn is_ending(_pid: u32) -> bool {
         false
     }
