@@ -197,6 +197,16 @@ impl Fleet {
         Ok(())
     }
 
+    /// Writes that a job that nobody has is on the target.
+    pub fn found_on_target(&self, id: &str, card: &Card, commit: &str) -> Result<()> {
+        if let Some(job) = card.job.found_on_target(commit, clock::now())
+            && let Changed::Done(job, _) = change::job(&*self.store, id, job, card.revision, random::uuid())?
+        {
+            self.note(id, &job, "landed", "");
+        }
+        Ok(())
+    }
+
     /// Sets money aside for a session. `None`: too little is left.
     pub fn reserve(&self, held: &Held, wanted: u64, least: u64) -> Result<Option<u64>> {
         let mut granted = None;

@@ -9,7 +9,7 @@
 
 use std::{path::Path, thread, time::Duration};
 
-use ralph_engine::sys::files;
+use ralph_engine::sys::{command::Ran, files};
 
 use crate::{
     git::{self, Git},
@@ -165,10 +165,13 @@ impl Hub {
         self.git.word(&["rev-parse", &to])
     }
 
-    /// Pushes a commit to a new branch elsewhere.
-    pub(crate) fn push_to(&self, url: &str, commit: &str, branch: &str) -> Result<()> {
-        self.git.run(&["push", "--quiet", "--no-verify", "--", url, &format!("{commit}:refs/heads/{branch}")])?;
-        Ok(())
+    /// Pushes a commit to a new branch elsewhere. Should that be there already, it stays as it is.
+    pub(crate) fn push_new(&self, url: &str, commit: &str, branch: &str) -> Result<()> {
+        let ran = self.git.ran(&["push", "--porcelain", "--no-verify", "--", url, &format!("{commit}:refs/heads/{branch}")], b"")?;
+        if ran.code == Some(0) || is_raced(&ran) {
+            return Ok(());
+        }
+        Err(Problem::new(format!("{branch} cannot be pushed: {}", git::last_words(&ran))))
     }
 
     /// Pushes a commit to a branch of the person's, without force.
@@ -182,14 +185,10 @@ impl Hub {
         if ran.code == Some(0) {
             return Ok(Pushed::Done);
         }
-        let said = format!("{} {}", ran.text(), ran.stderr);
-        if said.contains("non-fast-forward")
-            || said.contains("fetch first")
-            || said.contains("failed to update ref")
-            || said.contains("cannot lock ref")
-        {
+        if is_raced(&ran) {
             return Ok(Pushed::Raced);
         }
+        let said = format!("{} {}", ran.text(), ran.stderr);
         if said.contains("signature") || said.contains("signed") {
             return Ok(Pushed::WantsSignature);
         }
@@ -208,6 +207,12 @@ impl Hub {
         let tree = person.word(&["for-each-ref", "--format=%(worktreepath)", &format!("refs/heads/{branch}")])?;
         if tree.is_empty() { Ok(()) } else { Err(checked_out(branch)) }
     }
+}
+
+/// Whether a push failed because the branch is somewhere else by now.
+fn is_raced(ran: &Ran) -> bool {
+    let said = format!("{} {}", ran.text(), ran.stderr);
+    ["non-fast-forward", "fetch first", "failed to update ref", "cannot lock ref"].iter().any(|words| said.contains(words))
 }
 
 fn checked_out(branch: &str) -> Problem {

@@ -2,6 +2,7 @@
 //! repository and in a slot of its own; the person's files, index and checked-out branch are never touched, and nothing is forced.
 
 use std::{
+    collections::BTreeMap,
     fs,
     sync::atomic::Ordering,
     thread,
@@ -18,7 +19,7 @@ use crate::{
     gates,
     hub::Pushed,
     machine::{MOST_RETURNS, Outcome},
-    merge::{self, Merged},
+    merge::{self, Merged, Whose},
     problem::{Problem, Result},
     pull_requests,
     records::{Spec, State, Wish},
@@ -32,13 +33,16 @@ const REST: Duration = Duration::from_millis(200);
 /// How often a landing begins anew because the branch moved meanwhile.
 const MOST_RACES: usize = 50;
 
-/// How long a problem that is nobody's fault rests before the next try.
+/// How long a problem that is nobody's fault rests before the next try, at first; each time it is twice as long.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// And at most, unless a branch moves.
+const LONGEST_PATIENCE: Duration = Duration::from_mins(10);
 
 /// How long all gates together may take.
 const GATES: Duration = Duration::from_hours(4);
 
-/// How often it is asked what became of pull requests.
+/// How often it is asked what became of pull requests, and looked for jobs on the target.
 const ASK_EVERY: Duration = Duration::from_mins(1);
 
 /// The line in a commit's message that says which job it is.
@@ -61,8 +65,8 @@ pub fn work(fleet: &Fleet, name: String, is_over: &dyn Fn() -> bool) {
         match taken {
             Ok(Some((_lock, seat))) => {
                 let slot = Slot::take(&fleet.place, &fleet.settings, seat, "lander");
-                return Lander { fleet, name, slot, board: fleet.board(), trouble: fleet.place.told(Place::LANDING), asked: None }
-                    .work(is_over);
+                let (board, trouble) = (fleet.board(), fleet.place.told(Place::LANDING));
+                return Lander { fleet, name, slot, board, trouble, rest: None, asked: None, looked: None }.work(is_over);
             }
             Ok(None) if !told => anstream::eprintln!("note: another process lands for this fleet already: this one only works"),
             Err(problem) if !told => anstream::eprintln!("error: nothing lands: {problem}"),
@@ -81,8 +85,22 @@ struct Lander<'f> {
     board: Board,
     /// Why nothing lands now.
     trouble: Option<String>,
+    /// The last landing failed, and it was nobody's fault.
+    rest: Option<Rest>,
     /// When GitHub was asked about open pull requests.
     asked: Option<Instant>,
+    /// When the target was searched for jobs that are there already.
+    looked: Option<Instant>,
+}
+
+/// A pause: gates that fail without any job would fail again, and they cost time.
+struct Rest {
+    /// The person's branch and the target then.
+    tips: [Option<String>; 2],
+    since: Instant,
+    length: Duration,
+    /// When it was looked whether they moved.
+    looked: Instant,
 }
 
 impl Lander<'_> {
@@ -118,27 +136,80 @@ impl Lander<'_> {
         if self.fleet.settings.land == Land::Pr && self.ask_about_pull_requests()? {
             return Ok(true);
         }
+        self.find_on_target()?;
         let next = self.board.to_land(&*self.fleet.store, self.fleet.settings.review);
         let Some((id, card)) = next.map(|(id, card)| (id.to_owned(), card.clone())) else { return Ok(false) };
         if card.job.returns < MOST_RETURNS && self.fleet.is_last_try_under_way(&self.board, &id, clock::now()) {
             return Ok(false);
         }
+        if self.rests()? {
+            return Ok(false);
+        }
         let Some(mut held) = self.fleet.claim(&self.name, &id, &card)? else { return Ok(true) };
         match self.land(&mut held, &card) {
             Ok(outcome) => {
-                let landed = matches!(outcome, Outcome::Landed { .. });
-                self.fleet.end(&mut held, outcome)?;
-                if landed {
-                    self.mark_untracked(&card.spec)?;
-                }
+                self.rest = None;
+                self.end(&mut held, &card.spec, outcome)?;
                 Ok(true)
             }
             Err(problem) => {
                 // Nobody's fault: the job stays proven.
                 self.fleet.end(&mut held, Outcome::GivenBack { why: problem.to_string() })?;
+                self.rest_after_a_failure()?;
                 Err(problem)
             }
         }
+    }
+
+    /// Ends a landing. Should this process end before that is written down, both are done again.
+    fn end(&self, held: &mut Held, spec: &Spec, outcome: Outcome) -> Result<()> {
+        if matches!(outcome, Outcome::Landed { .. }) {
+            self.mark_untracked(spec)?;
+        }
+        self.fleet.end(held, outcome)?;
+        Ok(())
+    }
+
+    fn tips(&self) -> Result<[Option<String>; 2]> {
+        Ok([self.fleet.hub.base_tip().ok(), self.fleet.hub.target_tip()?])
+    }
+
+    fn rest_after_a_failure(&mut self) -> Result<()> {
+        let (tips, now) = (self.tips()?, Instant::now());
+        let before = self.rest.take().filter(|rest| rest.tips == tips);
+        let length = before.map_or(PATIENCE, |rest| (rest.length * 2).min(LONGEST_PATIENCE));
+        self.rest = Some(Rest { tips, since: now, length, looked: now });
+        Ok(())
+    }
+
+    /// Whether nothing is tried now, because it failed a moment ago and nothing has moved since.
+    fn rests(&mut self) -> Result<bool> {
+        let Some(rest) = &mut self.rest else { return Ok(false) };
+        if rest.looked.elapsed() < PATIENCE {
+            return Ok(true);
+        }
+        rest.looked = Instant::now();
+        if rest.since.elapsed() >= rest.length {
+            return Ok(false);
+        }
+        self.fleet.hub.fetch_person()?;
+        let now = self.tips()?;
+        Ok(self.rest.as_ref().is_some_and(|rest| rest.tips == now))
+    }
+
+    /// Jobs that are on the target although nobody has written that down: a lander pushed them and was not heard of again, and then they were sent back or stopped.
+    fn find_on_target(&mut self) -> Result<()> {
+        if self.looked.is_some_and(|looked| looked.elapsed() < ASK_EVERY) {
+            return Ok(());
+        }
+        self.looked = Some(Instant::now());
+        let landed = self.landed()?;
+        for (id, card) in self.board.open() {
+            if let Some(commit) = landed.get(id) {
+                self.fleet.found_on_target(id, card, commit)?;
+            }
+        }
+        Ok(())
     }
 
     fn land(&self, held: &mut Held, card: &Card) -> Result<Outcome> {
@@ -146,11 +217,11 @@ impl Lander<'_> {
         for _ in 0..MOST_RACES {
             self.fleet.hub.fetch_person()?;
             self.fleet.hub.fetch_job(&held.id)?;
-            if let Some(commit) = self.landed_before(&held.id)? {
+            if let Some(commit) = self.landed()?.remove(&held.id) {
                 return Ok(Outcome::Landed { commit });
             }
             let Some(target) = self.with_base()? else { continue };
-            let (tree, updates) = match merge::merge(&self.fleet.hub.git, &target, &work, &self.fleet.settings)? {
+            let (tree, updates) = match merge::merge(&self.fleet.hub.git, &target, &work, Whose::Job, &self.fleet.settings)? {
                 Merged::Tree { tree, locks } => (tree, locks),
                 Merged::Conflicts(files) => {
                     return Ok(Outcome::SentBack { why: format!("it conflicts with what landed meanwhile, in {}", files.join(", ")) });
@@ -161,7 +232,10 @@ impl Lander<'_> {
             if let Some(why) = self.not_updated(&tree, &updates)? {
                 return Ok(Outcome::SentBack { why });
             }
-            let tree = if updates.is_empty() { tree } else { self.with_updated_locks(&target, &tree, &updates)? };
+            let tree = match self.with_updated_locks(&target, tree, &updates)? {
+                Ok(tree) => tree,
+                Err(why) => return Ok(Outcome::SentBack { why }),
+            };
             let commit = self.commit(&target, &work, &tree, held, &card.spec)?;
             match self.try_out(&commit, &card.spec)? {
                 Verdict::Holds => {}
@@ -204,7 +278,7 @@ impl Lander<'_> {
             let Some(opened) = pull_requests::of(&card.job).filter(|_| card.job.state == State::Proven) else { continue };
             let Some(outcome) = pull_requests::look(self.fleet, &opened)? else { continue };
             if let Some(mut held) = self.fleet.claim(&self.name, id, card)? {
-                self.fleet.end(&mut held, outcome)?;
+                self.end(&mut held, &card.spec, outcome)?;
             }
             return Ok(true);
         }
@@ -212,11 +286,10 @@ impl Lander<'_> {
         Ok(false)
     }
 
-    /// The commit that landed this job already: its lander did not live to say so.
-    fn landed_before(&self, id: &str) -> Result<Option<String>> {
+    /// The jobs that are on the target, with their commits, whether or not their landers lived to say so.
+    fn landed(&self) -> Result<BTreeMap<String, String>> {
         let hub = &self.fleet.hub;
-        let Some(tip) = hub.target_tip()? else { return Ok(None) };
-        let wanted = format!("{}/{id}", self.fleet.settings.id);
+        let Some(tip) = hub.target_tip()? else { return Ok(BTreeMap::new()) };
         let log = hub.git.word(&[
             "log",
             "--first-parent",
@@ -225,7 +298,12 @@ impl Lander<'_> {
             &format!("--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)"),
             &tip,
         ])?;
-        Ok(log.lines().filter_map(|line| line.split_once(' ')).find(|(_, job)| job.trim() == wanted).map(|(commit, _)| commit.to_owned()))
+        let job = |line: &str| {
+            let (commit, trailer) = line.split_once(' ')?;
+            let id = trailer.trim().strip_prefix(&self.fleet.settings.id)?.strip_prefix('/')?;
+            Some((id.to_owned(), commit.to_owned()))
+        };
+        Ok(log.lines().filter_map(job).collect())
     }
 
     /// The target with everything that the person committed meanwhile, proven. `None`: it moved, look again.
@@ -239,10 +317,7 @@ impl Lander<'_> {
         if hub.git.is_ancestor(&target, &base)? {
             return Ok(Some(base));
         }
-        // The person may commit what they like.
-        let mut settings = self.fleet.settings.clone();
-        settings.slots.copy.clear();
-        let tree = match merge::merge(&hub.git, &target, &base, &settings)? {
+        let tree = match merge::merge(&hub.git, &target, &base, Whose::Person, &self.fleet.settings)? {
             Merged::Tree { tree, locks } if locks.is_empty() => tree,
             Merged::Tree { locks: files, .. } | Merged::Conflicts(files) => {
                 return Err(Problem::new(format!(
@@ -311,10 +386,12 @@ impl Lander<'_> {
         Ok(None)
     }
 
-    /// Lock files that conflict: the target's version, brought up to date by its own tool.
-    fn with_updated_locks(&self, target: &str, tree: &str, locks: &[String]) -> Result<String> {
+    /// Lock files that conflict: the target's version, brought up to date by its own tool; or why that cannot be done.
+    fn with_updated_locks(&self, target: &str, mut tree: String, locks: &[String]) -> Result<std::result::Result<String, String>> {
+        if locks.is_empty() {
+            return Ok(Ok(tree));
+        }
         let git = &self.fleet.hub.git;
-        let mut tree = tree.to_owned();
         for lock in locks {
             let bytes = git.file(target, lock)?.unwrap_or_default();
             tree = git.with_file(&tree, target, lock, &bytes)?;
@@ -322,11 +399,13 @@ impl Lander<'_> {
         let commit = git.word(&["commit-tree", &tree, "-p", target, "-m", "Lock files"])?;
         self.slot.check_out(&self.fleet.hub, &commit, "ralph/lander")?;
         for lock in locks {
-            merge::update_lock(&self.slot.folder, lock, self.slot.vars())?;
+            if let Some(why) = merge::update_lock(&self.slot.folder, lock, self.slot.vars()) {
+                return Ok(Err(format!("it conflicts with what landed meanwhile, in {lock}, and {why}")));
+            }
             let bytes = fs::read(self.slot.folder.join(lock)).map_err(Problem::when(lock))?;
             tree = git.with_file(&tree, target, lock, &bytes)?;
         }
-        Ok(tree)
+        Ok(Ok(tree))
     }
 
     fn commit(&self, target: &str, work: &str, tree: &str, held: &Held, spec: &Spec) -> Result<String> {
@@ -350,15 +429,21 @@ impl Lander<'_> {
         }
         let file = self.fleet.place.job("lander")?.join("gates.toml");
         settings::write(&file, gates.as_bytes())?;
-        self.slot.check_out(&self.fleet.hub, commit, "ralph/lander")?;
-        self.slot.set_up()?;
-        let Some(first) = self.gate(&file, true)? else { return Ok(Verdict::Holds) };
-        self.slot.check_out(&self.fleet.hub, commit, "ralph/lander")?;
-        self.slot.set_up()?;
-        Ok(if self.gate(&file, false)?.is_none() { Verdict::Flaky(first) } else { Verdict::Fails(first) })
+        let Some(first) = self.fails(commit, &file, true)? else { return Ok(Verdict::Holds) };
+        Ok(if self.fails(commit, &file, false)?.is_none() { Verdict::Flaky(first) } else { Verdict::Fails(first) })
     }
 
-    /// Runs the gates once; the result says what fails. `known`: what is known of these very files counts.
+    /// What fails on a commit's files, in `[fleet] setup` or in the gates. `known`: what is known of these very files counts.
+    fn fails(&self, commit: &str, file: &std::path::Path, known: bool) -> Result<Option<String>> {
+        self.slot.check_out(&self.fleet.hub, commit, "ralph/lander")?;
+        match self.slot.set_up(&|| self.fleet.ends_now()) {
+            Ok(()) => self.gate(file, known),
+            Err(problem) if problem.is_passing() => Err(problem),
+            Err(problem) => Ok(Some(problem.0)),
+        }
+    }
+
+    /// Runs the gates once; the result says what fails.
     fn gate(&self, file: &std::path::Path, known: bool) -> Result<Option<String>> {
         let file = file.display().to_string();
         let mut args: Vec<std::ffi::OsString> = ["gate", "--json", "--gates", &file].map(Into::into).to_vec();
@@ -373,7 +458,9 @@ impl Lander<'_> {
             limit: GATES,
             most_output: 8 << 20,
         };
-        let ran = task.run().map_err(|_| Problem::new("`ralph gate` did not end"))?;
+        let ran = task
+            .run_until(&|| self.fleet.ends_now())
+            .map_err(|_| Problem::passing("`ralph gate` did not end, or this process was told to"))?;
         match ran.code {
             Some(0) => Ok(None),
             Some(1) => Ok(Some(failing(&ran.stdout).unwrap_or_else(|| ran.stderr.trim().to_owned()))),

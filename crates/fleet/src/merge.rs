@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
 
+use ralph_core::gate::list::List;
 use ralph_engine::sys::command::Task;
 
 use crate::{
@@ -46,6 +47,15 @@ const LOCKS: [Lock; 4] = [
 /// How long a tool may take for its lock file.
 const LIMIT: Duration = Duration::from_mins(10);
 
+/// Whose work is merged into what has landed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// An agent's: its branch has no word in the list, and brings nothing that only a person may.
+    Job,
+    /// The person's own.
+    Person,
+}
+
 /// What became of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Merged {
@@ -57,8 +67,10 @@ pub(crate) enum Merged {
     ForAPerson(String),
 }
 
-pub(crate) fn merge(git: &Git, ours: &str, theirs: &str, settings: &Settings) -> Result<Merged> {
-    if let Some(why) = not_for_us(git, ours, theirs, settings)? {
+pub(crate) fn merge(git: &Git, ours: &str, theirs: &str, whose: Whose, settings: &Settings) -> Result<Merged> {
+    if whose == Whose::Job
+        && let Some(why) = not_for_us(git, ours, theirs, settings)?
+    {
         return Ok(Merged::ForAPerson(why));
     }
     let ran = git.ran(&["merge-tree", "--write-tree", "-z", "--no-messages", ours, theirs], b"")?;
@@ -79,26 +91,55 @@ pub(crate) fn merge(git: &Git, ours: &str, theirs: &str, settings: &Settings) ->
             stages.entry(path.to_owned()).or_default()[stage - 1] = Some(blob.to_owned());
         }
     }
-    settle(git, ours, tree, stages, settings)
-}
-
-/// Settles the conflicts that need nobody.
-fn settle(git: &Git, into: &str, mut tree: String, stages: BTreeMap<String, [Option<String>; 3]>, settings: &Settings) -> Result<Merged> {
-    let (mut locks, mut conflicts) = (Vec::new(), Vec::new());
+    let (mut tree, mut locks, mut conflicts) = (tree, Vec::new(), Vec::new());
     for (path, blobs) in stages {
-        if settings.list.as_deref() == Some(&path) {
-            // Marks belong to the lander: the target's list counts.
-            tree = git.with_file(&tree, into, &path, &git.file(into, &path)?.unwrap_or_default())?;
-        } else if Lock::of(&path).is_some() {
+        if Lock::of(&path).is_some() {
             locks.push(path);
-        } else if let (true, [base, Some(ours), Some(theirs)]) = (settings.slots.union.contains(&path), &blobs) {
-            let both = union(git, base.as_deref(), ours, theirs)?;
-            tree = git.with_file(&tree, into, &path, &both)?;
+        } else if let Some(bytes) = settled(git, &path, &blobs, whose, settings)? {
+            tree = git.with_file(&tree, ours, &path, &bytes)?;
         } else {
             conflicts.push(path);
         }
     }
     Ok(if conflicts.is_empty() { Merged::Tree { tree, locks } } else { Merged::Conflicts(conflicts) })
+}
+
+/// A file that conflicts as both sides together have it, where that needs nobody.
+fn settled(
+    git: &Git,
+    path: &str,
+    [base, ours, theirs]: &[Option<String>; 3],
+    whose: Whose,
+    settings: &Settings,
+) -> Result<Option<Vec<u8>>> {
+    let blob = |name: &str| Ok::<_, Problem>(git.run(&["cat-file", "blob", name])?.stdout);
+    Ok(match (ours, theirs) {
+        // Marks belong to the lander: the target's list counts.
+        (Some(ours), _) if settings.list.as_deref() == Some(path) && whose == Whose::Job => Some(blob(ours)?),
+        // The person's words count, with what landed since.
+        (Some(ours), Some(theirs)) if settings.list.as_deref() == Some(path) => {
+            let base = base.as_deref().map(blob).transpose()?;
+            with_new_marks(base.as_deref(), &blob(ours)?, blob(theirs)?).ok()
+        }
+        (Some(ours), Some(theirs)) if settings.slots.union.iter().any(|one| one == path) => {
+            Some(union(git, base.as_deref(), ours, theirs)?)
+        }
+        _ => None,
+    })
+}
+
+/// A list of the person's, in which the items are marked that were marked in ours since both were the same.
+fn with_new_marks(before: Option<&[u8]>, ours: &[u8], theirs: Vec<u8>) -> std::result::Result<Vec<u8>, ralph_core::text::Problem> {
+    let (ours, before) = (List::parse(ours)?, before.map(List::parse).transpose()?);
+    let was_marked = |id: &str| before.as_ref().is_some_and(|list| list.find(id).is_some_and(|at| list.items[at].passes));
+    let mut list = theirs;
+    for item in ours.items.iter().filter(|item| item.passes && !was_marked(&item.id)) {
+        let now = List::parse(&list)?;
+        if let Some(at) = now.find(&item.id).filter(|at| !now.items[*at].passes) {
+            list = now.with_done(&list, at)?;
+        }
+    }
+    Ok(list)
 }
 
 /// Both sides of a file.
@@ -152,9 +193,9 @@ pub(crate) fn foreign_settings(git: &Git, persons: &str, tree: &str, lock: &str)
     Ok(said.split('\0').find(|path| path.split('/').any(is_one)).map(str::to_owned))
 }
 
-/// Has a lock file brought up to date by its own tool.
-pub(crate) fn update_lock(folder: &Path, lock: &str, vars: Vec<(OsString, OsString)>) -> Result<()> {
-    let Some(Lock { command, vars: own, .. }) = Lock::of(lock) else { return Ok(()) };
+/// Has a lock file brought up to date by its own tool. The result says why that cannot be done.
+pub(crate) fn update_lock(folder: &Path, lock: &str, vars: Vec<(OsString, OsString)>) -> Option<String> {
+    let Lock { command, vars: own, .. } = Lock::of(lock)?;
     let task = Task {
         program: command[0].into(),
         args: command[1..].iter().map(OsString::from).collect(),
@@ -166,9 +207,9 @@ pub(crate) fn update_lock(folder: &Path, lock: &str, vars: Vec<(OsString, OsStri
         most_output: 64 << 10,
     };
     match task.run() {
-        Ok(ran) if ran.code == Some(0) => Ok(()),
-        Ok(ran) => Err(Problem::new(format!("`{}` fails: {}", command.join(" "), ran.stderr.trim().lines().last().unwrap_or_default()))),
-        Err(_) => Err(Problem::new(format!("{lock} conflicts, and `{}` cannot be run", command.join(" ")))),
+        Ok(ran) if ran.code == Some(0) => None,
+        Ok(ran) => Some(format!("`{}` fails: {}", command.join(" "), ran.stderr.trim().lines().last().unwrap_or_default())),
+        Err(_) => Some(format!("`{}` cannot be run", command.join(" "))),
     }
 }
 

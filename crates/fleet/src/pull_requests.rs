@@ -72,9 +72,10 @@ fn place(repository: &std::path::Path, remote: Option<&str>) -> Result<Place> {
 pub(crate) fn open(fleet: &Fleet, held: &mut Held, spec: &Spec, commit: &str) -> Result<Outcome> {
     let settings = &fleet.settings;
     let place = place(&settings.repository, settings.remote.as_deref())?;
-    // Work that came back gets another branch: nothing is forced.
-    let branch = format!("{}-{}-{}", settings.target, held.id, held.claim.token);
-    fleet.hub.push_to(&place.push, commit, &branch)?;
+    // The same work keeps its branch and its pull request, whoever lands it; work that came back gets others: nothing is forced.
+    let work = held.job.commit.clone().unwrap_or_default();
+    let branch = format!("{}-{}-{}", settings.target, held.id, work.get(..12).unwrap_or(&work));
+    fleet.hub.push_new(&place.push, commit, &branch)?;
     let repository = place.repository.to_string();
     let title = spec.task.lines().next().unwrap_or(&held.id);
     let title = spec.item.as_ref().map_or_else(|| title.to_owned(), |item| format!("{item}: {title}"));
@@ -89,7 +90,7 @@ pub(crate) fn open(fleet: &Fleet, held: &mut Held, spec: &Spec, commit: &str) ->
             &["pr", "create", "-R", &repository, "--head", &branch, "--base", &settings.base, "--title", &title, "--body", &body],
         )?,
     };
-    let opened = Opened { url: url.clone(), of: held.job.commit.clone().unwrap_or_default() };
+    let opened = Opened { url: url.clone(), of: work };
     held.job.rest.insert(FIELD.to_owned(), serde_json::to_value(opened).map_err(Problem::when("a pull request"))?);
     Ok(Outcome::Opened { url })
 }

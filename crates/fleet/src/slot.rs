@@ -8,7 +8,7 @@ use std::{
 };
 
 use ralph_engine::sys::{
-    command::{self, Task},
+    command::{self, Failure, Task},
     process,
 };
 
@@ -155,7 +155,7 @@ impl Slot {
     }
 
     /// Runs the line of `[fleet] setup`.
-    pub fn set_up(&self) -> Result<()> {
+    pub fn set_up(&self, cancelled: &dyn Fn() -> bool) -> Result<()> {
         let Some(line) = &self.settings.slots.setup else { return Ok(()) };
         let (program, args) = command::shell(line);
         let task = Task {
@@ -168,8 +168,9 @@ impl Slot {
             limit: SETUP,
             most_output: 64 << 10,
         };
-        match task.run() {
+        match task.run_until(cancelled) {
             Ok(ran) if ran.code == Some(0) => Ok(()),
+            Err(Failure::Cancelled) => Err(Problem::passing("this process was told to end")),
             Ok(ran) => {
                 let said = if ran.stderr.trim().is_empty() { ran.text() } else { ran.stderr.trim().to_owned() };
                 Err(Problem::new(format!("[fleet] setup, `{line}`, fails: {}", said.lines().last().unwrap_or("it says nothing"))))

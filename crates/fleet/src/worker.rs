@@ -225,7 +225,7 @@ impl Worker<'_> {
             settings::write(&file, &hub.blob(bundle)?)?;
             self.ralph(&["bundle", "import", "--replace", "--trust", &file.display().to_string()])?;
         }
-        self.slot.set_up()?;
+        self.slot.set_up(&|| self.fleet.ends_now())?;
         let mut prompt = prompt(spec);
         if let Some(why) = &held.job.back {
             prompt.push_str(&self.begin_merge(why)?);

@@ -119,15 +119,20 @@ impl Ran {
 impl Task<'_> {
     /// Runs it and collects its output.
     pub fn run(self) -> Result<Ran, Failure> {
-        self.collected(LAST_WORDS * 4)
+        self.collected(LAST_WORDS * 4, &|| false)
+    }
+
+    /// The same, until it is cancelled: then it is asked to end, and killed if it does not.
+    pub fn run_until(self, cancelled: &dyn Fn() -> bool) -> Result<Ran, Failure> {
+        self.collected(LAST_WORDS * 4, cancelled)
     }
 
     /// The same for a program that leaves nothing running: a busy machine may take its time to hand over the rest.
     pub(crate) fn run_whole(self) -> Result<Ran, Failure> {
-        self.collected(LAST_WORDS * 20)
+        self.collected(LAST_WORDS * 20, &|| false)
     }
 
-    fn collected(self, last_words: Duration) -> Result<Ran, Failure> {
+    fn collected(self, last_words: Duration, cancelled: &dyn Fn() -> bool) -> Result<Ran, Failure> {
         let kept = Arc::new([Mutex::new(Vec::new()), Mutex::new(Vec::new())]);
         let most = self.most_output;
         let listener = {
@@ -139,8 +144,8 @@ impl Task<'_> {
                 kept.extend_from_slice(&bytes[..room]);
             })
         };
-        let leave =
-            Leave { cancelled: &|| false, grace: Duration::ZERO, hurry: Duration::ZERO, asked: &|| Asked::ToEnd, leave_running: None };
+        // It may have programs of its own to end.
+        let leave = Leave { cancelled, grace: Duration::ZERO, hurry: HURRY * 10, asked: &|| Asked::ToEnd, leave_running: None };
         let ended = self.run_until_silence(&(listener as Listener), leave, last_words, None)?;
         let heard = |stream: Stream| {
             let mut bytes = std::mem::take(&mut *kept[stream as usize].lock().unwrap_or_else(PoisonError::into_inner));

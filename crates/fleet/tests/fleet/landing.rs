@@ -100,7 +100,7 @@ fn every_commit_passes(bed: &Bed, branch: &str) {
 /// What the target has without the job is nobody's fault: landing stops and says so, and the job stays proven.
 #[test]
 fn f4_a_red_target_blames_nobody() {
-    let check = "test ! -e red.txt || test \"$RALPH_SLOT\" != 0\n";
+    let check = "if [ \"$RALPH_SLOT\" = 0 ]; then date +%s%3N >> \"$MARKS/tried\"; test ! -e red.txt; fi\n";
     let bed = Bed::new(
         &[("feature_list.json", &compact(&[("A", "alpha")])), ("check.sh", check), ("red.txt", "red\n")],
         "echo x > a.txt; say a\n",
@@ -108,10 +108,49 @@ fn f4_a_red_target_blames_nobody() {
     let mut run = bed.start("feature_list.json", &["--verify", "sh check.sh"]);
     bed.until("the word", || bed.fleet(&["status"]).1.contains("fails without this job"));
     assert_eq!(bed.of_job("a", "returns"), "0");
+    // Gates cost time: it is tried less and less often. Each try runs them twice on the job's files and twice without it.
+    let tried = || fs::read_to_string(bed.marks().join("tried")).unwrap().lines().map(|ms| ms.parse().unwrap()).collect::<Vec<u64>>();
+    bed.until("a third try", || tried().len() >= 9);
+    let began: Vec<u64> = tried().into_iter().step_by(4).collect();
+    assert!(began[1] - began[0] >= 3_000 && began[2] - began[1] >= 6_000, "{began:?}");
     // The person mends it, and landing goes on.
     bed.git(&["rm", "-q", "red.txt"]);
     bed.git(&["commit", "-qm", "Mended"]);
     assert_eq!(run.wait().unwrap().code(), Some(0), "{}", bed.log());
+}
+
+/// What the person writes in the list while others land stays, also where git cannot merge it: only the marks are the lander's.
+#[test]
+fn f4_what_the_person_changes_in_the_list_meanwhile_stays() {
+    let agent = "case \"$task\" in beta) while [ ! -e \"$MARKS/go\" ]; do sleep 0.1; done;; esac; echo x > \"$task.txt\"; say \"$task\"\n";
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha"), ("B", "beta")]))], agent);
+    let mut run = bed.start("feature_list.json", &["--workers", "2", "--verify", "true"]);
+    bed.until("a landing", || bed.log().contains(" landed "));
+    let persons = compact(&[("C", "a thought of the person's"), ("A", "alpha, in other words"), ("B", "beta")]);
+    bed.write("feature_list.json", &persons);
+    bed.git(&["commit", "-qam", "More to do"]);
+    fs::write(bed.marks().join("go"), "").unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(0), "{}", bed.log());
+    let wanted = persons.replacen("\"alpha, in other words\",\"passes\":false", "\"alpha, in other words\",\"passes\":true", 1);
+    let wanted = wanted.replacen("\"beta\",\"passes\":false", "\"beta\",\"passes\":true", 1);
+    assert_eq!(bed.git(&["show", "ralph/feature-list:feature_list.json"]), wanted);
+}
+
+/// A job whose files cannot be set up, or whose lock file no tool can make anew, goes back to its agent, and the others land.
+#[test]
+fn f4_what_cannot_be_made_ready_is_sent_back_and_others_land() {
+    let toml = "[fleet]\nsetup = \"[ ! -e broken.txt ] || [ $RALPH_SLOT != 0 ]\"\n";
+    let agent = "case \"$prompt\" in *\"came back\"*) rm -f broken.txt;; *) [ \"$task\" != careless ] || echo x > broken.txt;; esac\n\
+        [ \"$task\" = careless ] || printf '{\"by\": \"%s\"}\\n' \"$task\" > composer.lock; echo x > \"$task.txt\"; sleep 1; say \"$task\"\n";
+    let list = compact(&[("A", "careless"), ("B", "beta"), ("C", "gamma")]);
+    let bed = Bed::new(&[("feature_list.json", &list), ("ralph.toml", toml), ("composer.lock", "{}\n")], agent);
+    assert_eq!(bed.ralph(&["trust", "--yes"]).0, 0);
+    let (code, said) = bed.run("feature_list.json", &["--workers", "3", "--verify", "true"]);
+    assert_eq!(code, 0, "{said}");
+    let sent_back = |why: &str| said.lines().any(|line| line.contains("sent-back") && line.contains(why));
+    assert!(sent_back("[fleet] setup"), "{said}");
+    assert!(sent_back("composer.lock, and `composer update"), "{said}");
+    assert_eq!(bed.git(&["ls-tree", "--name-only", "ralph/feature-list", "broken.txt"]), "");
 }
 
 /// A file that is named `union` keeps both sides.

@@ -138,6 +138,24 @@ fn f6_one_worker_can_be_drained_and_a_second_signal_ends_all_now() {
     assert_eq!((bed.of_job("a", "state").as_str(), bed.of_job("b", "state").as_str()), ("waits", "waits"), "{}", bed.log());
 }
 
+/// The same for a landing: its gates end at once, and the job stays proven.
+#[test]
+fn f6_a_second_signal_ends_the_gates_of_a_landing() {
+    let check = "if [ \"$RALPH_SLOT\" = 0 ]; then echo $$ > \"$MARKS/lands\"; sleep 600; fi\n";
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")])), ("check.sh", check)], "echo x > a.txt; say a\n");
+    let mut run = bed.start("feature_list.json", &["--workers", "1", "--verify", "sh check.sh"]);
+    let pid = || fs::read_to_string(bed.marks().join("lands")).unwrap_or_default().trim().to_owned();
+    bed.until("the landing", || !pid().is_empty());
+    let signal = || assert!(std::process::Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap().success());
+    signal();
+    bed.until("its word", || bed.log().contains("a second Ctrl-C or SIGTERM ends it now"));
+    assert!(lives(pid()), "what began is finished");
+    signal();
+    run.wait().unwrap();
+    assert!(!lives(pid()), "{}", bed.log());
+    assert_eq!((bed.of_job("a", "state").as_str(), bed.of_job("a", "returns").as_str()), ("proven", "0"), "{}", bed.log());
+}
+
 /// A worker that stands still keeps its job until a person releases it; then another does the work, and nothing of the first one's counts.
 #[test]
 fn f3_a_released_job_goes_to_another_worker_and_the_first_one_writes_nothing() {
