@@ -380,7 +380,12 @@ pub static SETTINGS: &[Setting] = &[
 impl Flag {
     /// All the names that it answers to.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
-        [Some(self.name), self.alias, self.old_name].into_iter().flatten()
+        self.current_names().chain(self.old_name)
+    }
+
+    /// Those of them that are shown.
+    pub fn current_names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        [Some(self.name), self.alias].into_iter().flatten()
     }
 }
 

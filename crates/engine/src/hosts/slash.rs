@@ -92,8 +92,9 @@ const OWN_FLAGS: [(&str, &str, &str); 2] = [
     ("mode", "hook", "Work in this session; fresh sessions are `ralph run`, in a terminal"),
 ];
 
+/// The flags, by the names that people are shown.
 fn flags() -> impl Iterator<Item = &'static str> {
-    let of_settings = SETTINGS.iter().filter_map(|setting| setting.flag.as_ref()).flat_map(Flag::names);
+    let of_settings = SETTINGS.iter().filter_map(|setting| setting.flag.as_ref()).flat_map(Flag::current_names);
     of_settings.chain(OWN_FLAGS.map(|(name, ..)| name))
 }
 
@@ -180,7 +181,7 @@ fn is_before_a_piece(args: &str, at: usize, prompt: &str) -> bool {
 }
 
 fn is_known(flag: &str) -> bool {
-    flag == "endless" || flags().any(|known| known == flag)
+    flag == "endless" || Setting::by_flag(flag).is_some() || flags().any(|known| known == flag)
 }
 
 /// A flag that needs no value.
