@@ -63,9 +63,7 @@ impl Board {
     /// Takes in one record.
     pub fn take(&mut self, key: &str, entry: Entry) {
         if key == WANT_ALL {
-            if let Found::Known(want) = records::read(&entry.value) {
-                self.want = want;
-            }
+            self.want = Want::of(Some(&entry.value));
             return;
         }
         // An id becomes a part of paths and refs. Ralph makes no other ones.

@@ -18,7 +18,7 @@ use crate::{
     change::{self, Changed},
     hub::Hub,
     machine::{Claim, MOST_RETURNS, Outcome},
-    problem::Result,
+    problem::{Problem, Result},
     records::{self, Found, Job, LEDGER, Ledger, State, VERSION, WANT, WANT_ALL, Want, Wish, key},
     settings::{Land, Place, Settings},
     signing::Signers,
@@ -59,6 +59,15 @@ pub struct Held {
     pub claim: Claim,
     pub job: Job,
     pub revision: Revision,
+}
+
+/// What there is for another session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Money {
+    Left,
+    /// Sessions that run have set it aside, and may not need it.
+    SetAside,
+    Spent,
 }
 
 impl Fleet {
@@ -222,6 +231,23 @@ impl Fleet {
         Ok(granted)
     }
 
+    /// Whether there is as much as `least` for another session.
+    pub fn money(&self, least: u64) -> Result<Money> {
+        let entry = self.patiently(|| Ok(self.store.get(LEDGER)?))?;
+        let ledger: Ledger = match entry.map(|entry| records::read(&entry.value)) {
+            None => Ledger::default(),
+            Some(Found::Known(ledger)) => ledger,
+            Some(Found::Newer(version)) => return Err(Problem::new(format!("{LEDGER} is of version {version}: upgrade ralph"))),
+            Some(Found::Broken(why)) => return Err(Problem::new(format!("{LEDGER} cannot be read: {why}"))),
+        };
+        let unspent = ledger.limit_micros.saturating_sub(ledger.spent_micros);
+        Ok(match ledger.free() {
+            Some(free) if free < least && unspent < least => Money::Spent,
+            Some(free) if free < least => Money::SetAside,
+            _ => Money::Left,
+        })
+    }
+
     /// Books what a session cost.
     pub fn settle(&self, held: &Held, cost: u64) -> Result<()> {
         let token = held.claim.token;
@@ -241,11 +267,7 @@ impl Fleet {
     /// What a person wants of a job; `None`: of all.
     pub fn want(&self, id: Option<&str>) -> Result<Want> {
         let key = id.map_or_else(|| WANT_ALL.to_owned(), |id| key(WANT, id));
-        let entry = self.patiently(|| Ok(self.store.get(&key)?))?;
-        Ok(match entry.map(|entry| records::read(&entry.value)) {
-            Some(Found::Known(want)) => want,
-            _ => Want::default(),
-        })
+        Ok(Want::of(self.patiently(|| Ok(self.store.get(&key)?))?.as_ref().map(|entry| &*entry.value)))
     }
 
     /// Adds a line to the log of what happened. It is for people: without it the work goes on.

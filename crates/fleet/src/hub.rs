@@ -148,6 +148,15 @@ impl Hub {
         self.patiently(&args)
     }
 
+    /// Tells the other machines where a claim begins.
+    pub(crate) fn send_start(&self, job: &str, token: u64, commit: &str) -> Result<()> {
+        if !self.is_shared {
+            return Ok(());
+        }
+        self.git.run(&["update-ref", &format!("refs/ralph-fleet/{job}/{token}"), commit])?;
+        self.send_job(job, token)
+    }
+
     /// Fetches what other machines kept of a job.
     pub(crate) fn fetch_job(&self, job: &str) -> Result<()> {
         if self.is_shared {

@@ -87,6 +87,17 @@ pub struct Want {
     pub rest: Map<String, Value>,
 }
 
+impl Want {
+    /// What a record says. One that cannot be read, or that a newer ralph wrote, may say anything: then nothing is begun.
+    pub fn of(record: Option<&[u8]>) -> Self {
+        match record.map(read) {
+            None => Want::default(),
+            Some(Found::Known(want)) => want,
+            Some(Found::Newer(_) | Found::Broken(_)) => Want { wish: Wish::Pause, ..Want::default() },
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wish {

@@ -198,10 +198,8 @@ impl Settings {
         match entry.map(|entry| records::read(&entry.value)) {
             None => Ok(None),
             Some(Found::Known(settings)) => Ok(Some(settings)),
-            Some(Found::Newer(version)) => {
-                Err(Problem::new(format!("this fleet is of version {version}, which this ralph does not know: upgrade ralph")))
-            }
-            Some(Found::Broken(why)) => Err(Problem::new(format!("the fleet's settings cannot be read: {why}"))),
+            Some(Found::Newer(version)) => Err(too_new(version)),
+            Some(Found::Broken(why)) => Err(unreadable(&why)),
         }
     }
 
@@ -209,12 +207,26 @@ impl Settings {
     pub fn write(&self, store: &dyn Store, pen: &Pen) -> Result<()> {
         let bytes = pen.bytes(FLEET, &Settings { version: VERSION, ..self.clone() })?;
         loop {
-            let revision = store.get(FLEET)?.map_or(0, |entry| entry.revision);
+            let entry = store.get(FLEET)?;
+            match entry.as_ref().map(|entry| records::read::<Settings>(&entry.value)) {
+                Some(Found::Newer(version)) => return Err(too_new(version)),
+                Some(Found::Broken(why)) => return Err(unreadable(&why)),
+                None | Some(Found::Known(_)) => {}
+            }
+            let revision = entry.map_or(0, |entry| entry.revision);
             if let Put::Stored(_) = store.put_if(FLEET, &bytes, revision)? {
                 return Ok(());
             }
         }
     }
+}
+
+fn too_new(version: u64) -> Problem {
+    Problem::new(format!("this fleet is of version {version}, which this ralph does not know: upgrade ralph"))
+}
+
+fn unreadable(why: &str) -> Problem {
+    Problem::new(format!("the fleet's settings cannot be read: {why}"))
 }
 
 /// A name as a word of a key: small letters, digits and dashes.

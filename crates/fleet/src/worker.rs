@@ -4,18 +4,22 @@ use std::{
     cell::Cell,
     fs,
     path::PathBuf,
+    sync::atomic::Ordering,
     thread,
     time::{Duration, Instant},
 };
 
 use ralph_core::{money, text::time::Millis};
-use ralph_engine::sys::{clock, disk, secrets};
+use ralph_engine::{
+    ops::bundle,
+    sys::{clock, disk, secrets},
+};
 
 use crate::{
     board::Board,
     change,
     child::{self, Iteration},
-    fleet::{Fleet, Held},
+    fleet::{Fleet, Held, Money},
     gates,
     machine::{Brought, MOST_RETURNS, Outcome},
     problem::{Problem, Result},
@@ -88,7 +92,7 @@ impl Worker<'_> {
         for (id, card) in self.board.open() {
             self.fleet.wished(id, card, now)?;
         }
-        if self.is_short_of_disk()? || self.fleet.is_broke.load(std::sync::atomic::Ordering::Relaxed) {
+        if self.is_short_of_disk()? {
             return Ok(false);
         }
         let mut found = None;
@@ -100,6 +104,9 @@ impl Worker<'_> {
             }
         }
         let Some((id, card)) = found else { return Ok(false) };
+        if !self.has_money()? {
+            return Ok(false);
+        }
         let Some(mut held) = self.fleet.claim(&self.name, &id, &card)? else { return Ok(true) };
         self.slot.begin(format!("{}/{id}", self.fleet.place.id), card.job.state == State::Runs);
         let outcome = match self.job(&mut held, &card.spec) {
@@ -134,6 +141,13 @@ impl Worker<'_> {
         Ok(short.is_some())
     }
 
+    /// Whether there is money for a session. What other jobs have set aside may come back; what is spent is not.
+    fn has_money(&self) -> Result<bool> {
+        let money = self.fleet.money(LEAST)?;
+        self.fleet.is_broke.store(money == Money::Spent, Ordering::Relaxed);
+        Ok(money == Money::Left)
+    }
+
     fn account(&self, spec: &Spec) -> Result<Account> {
         let entry = self.fleet.store.get(&key(ACCOUNT, &self.account_of(spec)))?;
         Ok(match entry.map(|entry| records::read(&entry.value)) {
@@ -157,12 +171,20 @@ impl Worker<'_> {
             if let Some(outcome) = self.stops(&want)? {
                 return Ok(Some(outcome));
             }
-            let Some(reserved) = self.fleet.reserve(held, FIRST_SESSION.max(last_cost * 2), LEAST)? else {
-                self.fleet.is_broke.store(true, std::sync::atomic::Ordering::Relaxed);
-                return Ok(Some(Outcome::GivenBack { why: "the fleet's money is spent".to_owned() }));
-            };
             let told = self.tell(&want.notes, held.job.notes_told)?;
-            let (iteration, lost) = self.iteration(held, spec, reserved)?;
+            let Some(reserved) = self.fleet.reserve(held, FIRST_SESSION.max(last_cost * 2), LEAST)? else {
+                let is_set_aside = self.fleet.money(LEAST)? != Money::Spent;
+                let why = if is_set_aside { "what is left of the money is set aside for other jobs" } else { "the fleet's money is spent" };
+                return Ok(Some(Outcome::GivenBack { why: why.to_owned() }));
+            };
+            let (iteration, lost) = match self.iteration(held, spec, reserved) {
+                Ok(ran) => ran,
+                Err(problem) => {
+                    // It did not begin.
+                    self.fleet.settle(held, 0)?;
+                    return Err(problem);
+                }
+            };
             // Each session has a limit of its own, so this counts it alone. What began and never said what it cost may have cost all that it had.
             let cost = if iteration.is_cut_off() { reserved } else { money::of_reported(iteration.spent_usd) };
             last_cost = cost;
@@ -208,11 +230,13 @@ impl Worker<'_> {
     }
 
     /// Puts the job's files into the slot, and its loop, if it has one already.
-    fn prepare(&self, held: &Held, spec: &Spec) -> Result<()> {
+    fn prepare(&self, held: &mut Held, spec: &Spec) -> Result<()> {
         let hub = &self.fleet.hub;
         hub.fetch_person()?;
         hub.fetch_job(&held.id)?;
         let commit = held.job.commit.clone().map_or_else(|| hub.start(), Ok)?;
+        // A remote that takes nothing is found before a session costs money, not after it.
+        hub.send_start(&held.id, held.claim.token, &commit)?;
         self.slot.check_out(hub, &commit, &format!("ralph/{}", held.id))?;
         let folder = self.fleet.place.job(&held.id)?;
         let gates = gates::in_a_slot(&gates::with_commands(&self.fleet.settings.gates, &spec.verify)?)?;
@@ -221,9 +245,16 @@ impl Worker<'_> {
             self.restore(snapshot)?;
         }
         if let (Some(bundle), None) = (&held.job.bundle, &held.job.back) {
-            let file = folder.join("loop.bundle");
-            settings::write(&file, &hub.blob(bundle)?)?;
-            self.ralph(&["bundle", "import", "--replace", "--trust", &file.display().to_string()])?;
+            let bytes = hub.blob(bundle)?;
+            if is_loop_of(spec, &bytes)? {
+                let file = folder.join("loop.bundle");
+                settings::write(&file, &bytes)?;
+                // Without trust: how it is run is for this fleet's settings to say.
+                self.ralph(&["bundle", "import", "--replace", &file.display().to_string()])?;
+            } else {
+                self.fleet.note(&held.id, &held.job, "anew", "its task is another one now, so its loop begins anew, with its commits");
+                held.job.bundle = None;
+            }
         }
         self.slot.set_up(&|| self.fleet.ends_now())?;
         let mut prompt = prompt(spec);
@@ -417,11 +448,7 @@ impl Worker<'_> {
 
     /// What a person wants of a job, as far as the store says it now.
     fn now_wanted(&self, id: &str) -> Want {
-        let entry = self.fleet.store.get(&key(WANT, id)).ok().flatten();
-        match entry.map(|entry| records::read(&entry.value)) {
-            Some(Found::Known(want)) => want,
-            _ => Want::default(),
-        }
+        Want::of(self.fleet.store.get(&key(WANT, id)).ok().flatten().as_ref().map(|entry| &*entry.value))
     }
 
     /// A quota that one job found used up is used up for all.
@@ -438,6 +465,13 @@ fn prompt(spec: &Spec) -> String {
         "{}\n\nYou work in a clone of the repository that is yours alone. Commit everything that belongs to this task on the current branch, with messages that say why. Do not push, and do not mark the task in a list: that is done when your work lands.\n",
         spec.task.trim()
     )
+}
+
+/// Whether the loop of a bundle works on this task. What a server or another machine put into its place would be an agent's prompt.
+fn is_loop_of(spec: &Spec, bundle: &[u8]) -> Result<bool> {
+    let prompts = bundle::prompts(bundle).map_err(Problem::when("the loop"))?;
+    let wanted = prompt(spec);
+    Ok(!prompts.is_empty() && prompts.iter().all(|prompt| prompt.trim_start().starts_with(wanted.trim())))
 }
 
 /// Tells a problem, unless it was told just before.

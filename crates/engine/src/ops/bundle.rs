@@ -99,12 +99,18 @@ pub fn export(project: &Project, which: Option<&str>) -> Result<(Carried, Vec<u8
     Ok((bundle.carried(state.iteration), bytes))
 }
 
+/// What the loop of a bundle asks an agent to do, by each of its files.
+pub fn prompts(bytes: &[u8]) -> Result<Vec<String>, Refusal> {
+    let bundle = Bundle::read(bytes)?;
+    Ok(bundle.loop_files().map(|file| file.prompt).collect())
+}
+
 /// What a person allows an import to do.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Import {
     /// An older state of the same loop makes room. Another loop of its name never does.
     pub replace: bool,
-    /// The loop's own commands may run here, if they were trusted where it comes from.
+    /// What it was run with counts here, too: its own commands, if they were trusted where it comes from, its agent, and what that may do.
     pub trust: bool,
 }
 
@@ -124,7 +130,8 @@ pub fn import(project: &Project, bytes: &[u8], allowed: Import) -> Result<Carrie
     for (path, text) in bundle.project.iter().filter(|(path, _)| **path != own_file) {
         put(path, text)?;
     }
-    for (path, text) in &bundle.state {
+    let how_it_was_run = format!("runs/{}.json", bundle.name);
+    for (path, text) in bundle.state.iter().filter(|(path, _)| allowed.trust || **path != how_it_was_run) {
         let text = if is_shared(path) { joined(project, path, text) } else { text.clone() };
         let file = project.make_state_file(path)?;
         files::replace_private(&file, text.as_bytes()).map_err(Error::io("write", &file))?;
@@ -245,8 +252,12 @@ impl Bundle {
 
     /// The commands of the loop's file.
     fn commands(&self) -> Vec<Run> {
-        let file = self.fixed().iter().find_map(|path| LoopFile::parse(self.project.get(path)?.as_bytes()).ok());
+        let file = self.loop_files().next();
         file.map(|file| file.verify.into_iter().map(|command| command.run).collect()).unwrap_or_default()
+    }
+
+    fn loop_files(&self) -> impl Iterator<Item = LoopFile> {
+        self.fixed().into_iter().filter_map(|path| LoopFile::parse(self.project.get(&path)?.as_bytes()).ok())
     }
 
     fn loop_file(&self) -> String {

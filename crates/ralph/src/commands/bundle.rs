@@ -52,7 +52,7 @@ enum What {
         /// The same loop may be here, in an older state; it is overwritten
         #[arg(long)]
         replace: bool,
-        /// Let the loop's own --verify commands run here, if they were trusted where the file comes from
+        /// Run here what it ran with: its own --verify commands, if they were trusted there, its agent and permission mode
         #[arg(long)]
         trust: bool,
         /// For programs: JSON

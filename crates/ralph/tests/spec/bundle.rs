@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use serde_json::{Value, json};
 
 use crate::{
-    common::{Bed, LOOP},
+    common::{Bed, LOOP, RALPH, run},
     run::Runs,
 };
 
@@ -90,8 +90,17 @@ fn f3_a_bundle_brings_no_trust_of_its_own() {
     runs.bed.ralph_ok(&["bundle", "export", file.to_str().unwrap()]);
     let to = clone(&runs);
     assert_eq!(ralph_in(&runs.bed, &to, &["bundle", "import", file.to_str().unwrap()]).code, Some(0));
-    let out = ralph_in(&runs.bed, &to, &["run", "--continue"]);
-    assert!(out.code != Some(0) && to.join(LOOP).exists(), "nobody let its command run: {}{}", out.stdout, out.stderr);
+    // Nor does it say which program is the agent: that is given again.
+    let sessions = runs.sessions();
+    let out = run(runs.bed.command(RALPH).args(["-C", to.to_str().unwrap(), "run", "--continue"]).env("PATH", "/nowhere"), b"");
+    assert!(out.code != Some(0) && runs.sessions() == sessions, "{}{}", out.stdout, out.stderr);
+    let out = ralph_in(&runs.bed, &to, &["run", "--continue", "--agent-cmd", &runs.agent_cmd()]);
+    assert!(
+        runs.sessions() > sessions && out.code != Some(0) && to.join(LOOP).exists(),
+        "nobody let its command run: {}{}",
+        out.stdout,
+        out.stderr
+    );
 }
 
 #[test]

@@ -87,7 +87,7 @@ Next: ralph init
     assert!(page(&bed, "").contains("  next        you paused it: `ralph resume` goes on."), "{}", page(&bed, ""));
     bed.ralph_ok(&["cancel"]);
     let over = page(&bed, "");
-    assert!(over.contains("last loop   main-") && over.contains("cancelled at iteration 1") && over.contains("Next: ralph run"), "{over}");
+    assert!(over.contains("last loop   main-") && over.contains("cancelled at iteration 1") && over.contains("Next: ralph init"), "{over}");
 }
 
 /// A person without a terminal, or a script, gets the page, and doctor has nothing to tell of it. An agent's client that sends no event is trouble.

@@ -47,8 +47,17 @@ impl<'a> Tmux<'a> {
     }
 
     fn is_unbroken(&self) {
-        let joined = trimmed(&self.ask(&["capture-pane", "-p", "-J"]));
-        assert_eq!(self.screen(), joined, "a line was wider than the screen");
+        // The screen may change between two looks at it.
+        let mut before = self.screen();
+        let joined = loop {
+            let joined = trimmed(&self.ask(&["capture-pane", "-p", "-J"]));
+            let after = self.screen();
+            if after == before {
+                break joined;
+            }
+            before = after;
+        };
+        assert_eq!(before, joined, "a line was wider than the screen");
     }
 
     fn waits(&self, what: &str, is_there: impl Fn(&str) -> bool) {

@@ -12,7 +12,10 @@ use ralph_core::{
     judge::{Decision, Ruling},
 };
 use ralph_engine::{
-    hosts::{PLUGIN, claude::registration::Hook},
+    hosts::{
+        PLUGIN,
+        claude::{registration::Hook, version::TESTED},
+    },
     sys::process,
 };
 use serde_json::{Value, json};
@@ -101,7 +104,11 @@ impl Client {
         if let (Value::Object(event), Value::Object(fields)) = (&mut event, fields) {
             event.extend(fields);
         }
+        let (major, minor, patch) = TESTED;
+        let client = format!("claude-code_{major}-{minor}-{patch}_harness");
         let vars = [
+            // As this client does: what it reports as typed was typed.
+            ("AI_AGENT", OsStr::new(&client)),
             ("CLAUDE_PROJECT_DIR", self.folder.as_os_str()),
             ("CLAUDE_CODE_SESSION_ID", OsStr::new(SESSION)),
             (STATE, self.state.as_os_str()),
