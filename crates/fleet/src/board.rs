@@ -37,6 +37,8 @@ pub struct Board {
     pub want: Want,
     /// Whose tasks count.
     signers: Signers,
+    /// How many records were read.
+    taken: u64,
 }
 
 impl Board {
@@ -62,6 +64,7 @@ impl Board {
 
     /// Takes in one record.
     pub fn take(&mut self, key: &str, entry: Entry) {
+        self.taken += 1;
         if key == WANT_ALL {
             self.want = Want::of(Some(&entry.value));
             return;
@@ -92,6 +95,17 @@ impl Board {
         if is_open {
             self.open.insert((rank, id));
         }
+    }
+
+    /// How many records were read: as long as that is the same, nothing has changed.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// The pools that jobs which are not over are for.
+    pub fn pools(&self) -> impl Iterator<Item = &str> {
+        let all: BTreeSet<&str> = self.open().filter_map(|(_, card)| card.spec.pool.as_deref()).collect();
+        all.into_iter()
     }
 
     pub fn card(&self, id: &str) -> Option<&Card> {

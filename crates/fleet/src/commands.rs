@@ -388,10 +388,14 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
     if args.workers == 0 {
         return Ok(say("`ralph fleet worker` works on them, and one of the workers lands with --land"));
     }
+    let mut board = fleet.board();
+    board.refresh(&*fleet.store)?;
+    for pool in board.pools().filter(|pool| !args.pool.iter().any(|own| own == pool)) {
+        anstream::eprintln!("note: some jobs are for workers of the pool {pool}: `--pool {pool}` takes them here, too");
+    }
     let mut shown = Shown::new(stdout().is_terminal());
     let crew = Crew { workers: usize::from(args.workers), pools: args.pool, lands: true, ends: true };
     let end = run::work(&fleet, &crew, &mut |board| shown.look(&fleet, board))?;
-    let mut board = fleet.board();
     board.refresh(&*fleet.store)?;
     shown.look(&fleet, &board);
     shown.clear();
@@ -413,11 +417,13 @@ struct Shown {
     told: usize,
     in_place: bool,
     last: Option<std::time::Instant>,
+    /// How much of the board had been read when the log was.
+    taken: u64,
 }
 
 impl Shown {
     fn new(in_place: bool) -> Self {
-        Shown { lines: 0, told: 0, in_place, last: None }
+        Shown { lines: 0, told: 0, in_place, last: None, taken: 0 }
     }
 
     fn look(&mut self, fleet: &Fleet, board: &Board) {
@@ -435,6 +441,11 @@ impl Shown {
             }
             return;
         }
+        // What happens is written beside a change of a job.
+        if board.taken() == self.taken {
+            return;
+        }
+        self.taken = board.taken();
         for line in history::read(&*fleet.store).unwrap_or_default().iter().skip(self.told) {
             self.told += 1;
             anstream::println!("{}", history::told(line));

@@ -201,7 +201,11 @@ pub(crate) fn doing(board: &Board, id: &str, card: &Card, place: &Place) -> Stri
         State::Runs => live(place, id).unwrap_or_else(|| "the agent works".to_owned()),
         State::Waits => {
             let waits: Vec<&str> = board.waits_for(card).collect();
-            if waits.is_empty() { card.job.why.clone() } else { format!("waits for {}", waits.join(", ")) }
+            match &card.spec.pool {
+                _ if !waits.is_empty() => format!("waits for {}", waits.join(", ")),
+                Some(pool) if card.job.why.is_empty() => format!("waits for a worker of the pool {}", clean(pool)),
+                _ => card.job.why.clone(),
+            }
         }
         State::Parked => format!("until {}: {}", card.job.until.map(clock::shortly).unwrap_or_default(), card.job.why),
         _ => card.job.why.clone(),

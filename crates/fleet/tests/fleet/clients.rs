@@ -160,8 +160,10 @@ fn f4_each_job_gets_a_pull_request_and_lands_when_it_is_merged() {
     let hub = GitHub::start("someone/shop");
     let project = Project::new();
     let list = r#"{"features": [{"id": "A", "description": "alpha", "passes": false}, {"id": "B", "description": "beta", "passes": false, "dependsOn": "A"}]}"#;
-    project.write("feature_list.json", list);
+    project.write("README.md", "A shop\n");
     project.commit_all("Start");
+    // Git does not know the list: it is marked where it is.
+    project.write("feature_list.json", list);
     let origin = Origin::at(&hub, &project);
     let agent = format!("sh -c 't=$(head -1); echo x > \"$t.txt\"; {COMMIT}; echo \"<promise>DONE</promise>\"'");
     let run = || -> Result<Output, Skip> {
@@ -180,6 +182,9 @@ fn f4_each_job_gets_a_pull_request_and_lands_when_it_is_merged() {
     let before = project.git(&["rev-parse", "main"]);
     let branch = project.git(&["ls-remote", origin.bare().to_str().unwrap(), "refs/heads/ralph/*"]);
     assert_eq!(branch.lines().count(), 1, "{branch}");
+    // Should a lander end before it has written that down, the next one finds both.
+    let work = job(&project, &programs().join("ralph"), "a")["commit"].as_str().unwrap().to_owned();
+    assert!(branch.trim().ends_with(&work[..12]), "{branch}");
     // A person merges it, and has it.
     hub.merge(pulls[0].number);
     project.git(&["pull", "-q", "--ff-only", origin.bare().to_str().unwrap(), "main"]);
@@ -187,5 +192,7 @@ fn f4_each_job_gets_a_pull_request_and_lands_when_it_is_merged() {
     assert_eq!((output.code, hub.pulls().len()), (Some(0), 2), "{output:?} {:?}", hub.unexpected());
     assert!(project.git(&["merge-base", "--is-ancestor", before.trim(), "main"]).is_empty());
     assert_eq!(fs::read_to_string(project.path("alpha.txt")).unwrap(), "x\n");
+    let marked = fs::read_to_string(project.path("feature_list.json")).unwrap();
+    assert_eq!(marked, list.replacen("false", "true", 1), "A has landed, and B waits for a person");
     assert!(hub.unexpected().is_empty(), "{:?}", hub.unexpected());
 }

@@ -52,6 +52,30 @@ fn f5_a_fleet_without_money_begins_nothing() {
     assert_eq!(bed.run("feature_list.json", &["--verify", "true", "--usd", "1"]).0, 0);
 }
 
+/// Money that other jobs have set aside may come back: it is waited for, and is no end.
+#[test]
+fn f5_what_is_set_aside_is_waited_for() {
+    let agent = "sleep 0.5; echo x > \"$task.txt\"; say x\n";
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha"), ("B", "beta"), ("C", "gamma")]))], agent);
+    let (code, said) = bed.run("feature_list.json", &["--workers", "3", "--verify", "true", "--usd", "5"]);
+    assert_eq!(code, 0, "{said}");
+}
+
+/// A job for workers of a pool that nobody here is of: that is told.
+#[test]
+fn f5_a_pool_without_a_worker_is_told() {
+    let list = r#"{"features": [{"id": "A", "description": "alpha", "passes": false, "pool": "gpu"}, {"id": "B", "description": "beta", "passes": false}]}"#;
+    let bed = Bed::new(&[("feature_list.json", list)], "echo x > \"$task.txt\"; say x\n");
+    let mut run = bed.start("feature_list.json", &["--workers", "1", "--verify", "true"]);
+    bed.until("a landing", || bed.log().contains(" landed "));
+    assert!(bed.log().contains("`--pool gpu` takes them here, too"), "{}", bed.log());
+    assert!(bed.fleet(&["status"]).1.contains("waits for a worker of the pool gpu"), "{}", bed.fleet(&["status"]).1);
+    assert!(std::process::Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap().success());
+    run.wait().unwrap();
+    let (code, said) = bed.run("feature_list.json", &["--verify", "true", "--pool", "gpu"]);
+    assert!(code == 0 && !said.contains("takes them here"), "{said}");
+}
+
 /// Cancel, pause, steer while it works.
 #[test]
 fn f6_people_steer_pause_and_cancel() {
