@@ -272,6 +272,9 @@ pub struct State {
     #[serde(skip_serializing_if = "crate::is_default")]
     pub notes_left: u64,
     pub idle_rounds: u64,
+    /// How often the session was sent back in this turn, where its agent counts that.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub turn_blocks: u64,
     /// Since when nothing has changed, where there is a limit on that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standstill: Option<Standstill>,

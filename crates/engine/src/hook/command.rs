@@ -22,7 +22,7 @@ use crate::{
         wake,
     },
     hosts::{
-        Answer, Kind, client,
+        Answer, Kind,
         slash::{self, Verb},
     },
     ops::{Asker, Refusal, cancel, pause, resume, start},
@@ -185,7 +185,7 @@ fn start_loop(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal
     let request = start::Request { name: options.name, prompt: options.prompt, settings: options.settings };
     let is_endless = !options.endless && request.is_endless(&call.project);
     let started = start::start(&call.project, &request, asker, call.deadline.time_left(), Arc::new(Unwatched), &|| !call.is_awaited())?;
-    let mut lines = vec![format!("Ralph: loop started: {}.", started.limits(client::block_cap().as_deref()).join("; "))];
+    let mut lines = vec![format!("Ralph: loop started: {}.", started.limits_of(call.client.host, call.project.root()).join("; "))];
     lines.extend(started.phase.as_ref().map(|phase| format!("Ralph: {phase}.")));
     lines.extend(started.begun.told().into_iter().chain(started.begun.in_the_way()).map(|told| format!("Ralph: {told}.")));
     lines.extend(is_endless.then(|| {

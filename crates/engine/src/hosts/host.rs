@@ -2,7 +2,7 @@
 //!
 //! One constant for each agent, in its own file; code only where an agent is odd. `docs/hosts.md` shows how to add one, and its table is made of these.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 use ralph_core::{judge, text::time::Millis};
 use serde_json::{Map, Value};
@@ -336,6 +336,22 @@ impl Host {
         format!("{}{name}", self.command_mark)
     }
 
+    /// What ralph tells people, with commands as they are typed here.
+    pub(super) fn in_its_words<'t>(&self, told: &'t str) -> Cow<'t, str> {
+        if self.command_mark == '/' {
+            return Cow::Borrowed(told);
+        }
+        let mut marked = told.to_owned();
+        // A path may have the same letters: a command stands at the beginning of a word.
+        for (at, _) in told.match_indices('/').filter(|(at, _)| !told[..*at].ends_with(|c: char| c.is_alphanumeric() || "._-/".contains(c)))
+        {
+            if slash::verb(told[at..].split(|c: char| !c.is_alphanumeric() && !"/-".contains(c)).next().unwrap_or_default()).is_some() {
+                marked.replace_range(at..=at, &self.command_mark.to_string());
+            }
+        }
+        Cow::Owned(marked)
+    }
+
     /// Its name in a journal. Journals of the first versions name none.
     pub(crate) fn in_journal(&self) -> Option<String> {
         (!self.is_claude()).then(|| self.name.to_owned())
@@ -346,21 +362,28 @@ impl Host {
     }
 
     /// How often the agent can be sent back before it ends the turn by itself; `None`: as often as need be.
-    pub(crate) fn block_cap(&self) -> Option<u64> {
+    pub(crate) fn block_cap(&self, project: &Path) -> Option<u64> {
         if self.is_claude() {
             return judge::block_cap(claude::variables::block_cap().as_deref());
         }
         let cap = self.cap?;
         let raised = cap.variable.and_then(env::text).and_then(|value| value.trim().parse().ok());
-        let raised = raised.or_else(|| self.setting(cap.setting?)?.as_u64());
-        Some(raised.unwrap_or(cap.honours))
+        let set = |root: &Path| self.setting(root, cap.setting?)?.as_u64();
+        let honours = raised.or_else(|| set(&env::home()?)).unwrap_or(cap.honours);
+        // The project's own settings count there, too. They are not believed where they raise it: the agent may write them.
+        Some(set(project).map_or(honours, |of_project| of_project.min(honours)))
     }
 
-    /// A setting of the user's, beside the hooks.
-    fn setting(&self, key: &str) -> Option<Value> {
+    /// How often it is sent back in one turn, where it counts every time: one block fewer than it honours. The loop's own limit has no say in it.
+    pub(crate) fn blocks_in_a_turn(&self, project: &Path) -> Option<u64> {
+        let cap = self.block_cap(project).filter(|_| self.counts_every_block())?;
+        Some(judge::idle_limit(Some(0), Some(cap)).0)
+    }
+
+    /// A setting beside the hooks, below the home folder or the project's.
+    fn setting(&self, root: &Path, key: &str) -> Option<Value> {
         let registration = self.registration.as_ref()?;
-        let file = env::home()?.join(registration.folder).join(registration.file);
-        let text = files::read(&file, MOST_SETTINGS).ok()?;
+        let text = files::read(&root.join(registration.folder).join(registration.file), MOST_SETTINGS).ok()?;
         Settings::parse(&text).ok()?.value().get(key).cloned()
     }
 

@@ -50,6 +50,7 @@ pub(super) fn print(answer: &Answer, event: &Event, host: &Host) -> Option<Strin
     };
     // The agent's text holds the person's own prompt, and is masked where it is made.
     let told = answer.line().map(secrets::mask);
+    let told = told.as_deref().map(|told| host.in_its_words(told));
     let told = told.as_deref();
     let shown = told.filter(|_| host.answers.shows_line);
     let wire = match answer {
@@ -83,6 +84,10 @@ mod tests {
         assert_eq!(json(Answer::Tell { line: "x".into() }).as_deref(), Some(r#"{"systemMessage":"x"}"#));
         let block = Answer::Block { reason: "a\n\"b\"".into(), line: "l".into() };
         assert_eq!(json(block).as_deref(), Some(r#"{"decision":"block","reason":"a\n\"b\"","systemMessage":"l"}"#));
+        // h3: Codex has another mark for commands; a path stays a path.
+        let line = "/ralph-resume goes on (see .claude/ralph-loop.local.md), `/cancel-ralph` ends it.".to_owned();
+        let told = print(&Answer::Tell { line }, &Event::default(), crate::hosts::Host::by_name("codex").unwrap()).unwrap();
+        assert!(told.contains("\"$ralph-resume goes on (see .claude/ralph-loop.local.md), `$cancel-ralph` ends it.\""), "{told}");
         assert_eq!(json(Answer::Instead { text: "t".into() }).as_deref(), Some(r#"{"continue":false,"stopReason":"t"}"#));
     }
 }

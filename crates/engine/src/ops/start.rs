@@ -1,6 +1,10 @@
 //! Starting a loop.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use ralph_core::{
     gate::Run,
@@ -17,7 +21,7 @@ use crate::{
         declared::{self, LOOP_ORIGIN},
         loop_start::{self, Begun},
     },
-    hosts,
+    hosts::{self, Host},
     ops::{Asker, Refusal, item},
     stop,
     store::{
@@ -82,9 +86,21 @@ pub struct Started {
 }
 
 impl Started {
-    /// The effective limits in words, for a client with this setting of its cap.
+    /// The effective limits in words, for a session of Claude Code with this setting of its cap.
     pub fn limits(&self, block_cap: Option<&str>) -> Vec<String> {
-        let cap = judge::block_cap(block_cap);
+        self.limits_under(judge::block_cap(block_cap))
+    }
+
+    /// The same for a session of this agent.
+    pub(crate) fn limits_of(&self, host: &Host, project: &Path) -> Vec<String> {
+        if !host.counts_every_block() {
+            return self.limits_under(host.block_cap(project));
+        }
+        let in_a_turn = host.blocks_in_a_turn(project).map(|most| format!("pauses when it was sent back {most} times in one turn"));
+        self.limits_under(None).into_iter().chain(in_a_turn).collect()
+    }
+
+    fn limits_under(&self, cap: Option<u64>) -> Vec<String> {
         let (idle, _) = judge::idle_limit(self.file.idle_rounds, cap);
         let f = &self.file;
         let mut limits = messages::limits(f.max_iterations(), f.completion_promise.as_deref(), self.gated, f.max_hours(), idle);

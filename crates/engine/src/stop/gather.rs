@@ -13,15 +13,16 @@ use super::{
     measure::Measured,
     notes, spending, standstill,
 };
-use crate::{
-    hosts::{Host, transcript},
-    store::project_lock::Loop,
-};
+use crate::{hosts::transcript, store::project_lock::Loop};
 
 /// Evidence, and what the next stop is compared with.
 pub(crate) struct Gathered {
     pub evidence: Evidence,
     pub heard: Heard,
+    /// Iterations in a row without any tool call, whatever the host counts.
+    pub idle_rounds: u64,
+    /// How often the session is sent back in this turn if it is now.
+    pub turn_blocks: u64,
     /// Since when nothing has changed, where that is counted.
     pub standstill: Option<Standstill>,
     /// Which failure was found, and how often in a row.
@@ -36,13 +37,21 @@ pub(super) fn gather(stop: &Stop<'_>, l: &Loop, heard: Heard, measured: Measured
     let spending = spending::count(stop, l, now);
     let items = items(&measured, &l.state, stop.session);
     let tallies = || measured.findings.iter().filter_map(|finding| finding.tally);
-    let (idle_limit, idle_limit_from) = idle_limit(stop, l);
+    let own_limit = idle_limit(stop, l);
     let blocked = Claim::blocked(&heard.text);
     let (context, max_context) = context(stop, l);
     let (tools, idle_rounds) = match measured.after(&l.state) {
         // Counted when the loop was parked.
         Some(parked) => (parked.tools, parked.idle_rounds),
-        None => (heard.tools, idle_rounds(stop, l, &heard, (idle_limit, idle_limit_from))),
+        None => (heard.tools, idle_rounds(stop, l, &heard, own_limit.0)),
+    };
+    let in_turn = in_turn(stop, l);
+    // The limit that is reached first.
+    let (rounds, idle_limit, idle_limit_from) = match in_turn {
+        Some((blocks, most)) if most.saturating_sub(blocks) <= own_limit.0.saturating_sub(idle_rounds) => {
+            (blocks, most, IdleLimitFrom::HostTurnCap)
+        }
+        _ => (idle_rounds, own_limit.0, own_limit.1),
     };
     let mut evidence = Evidence {
         active: stop.counts(&l.file),
@@ -65,7 +74,7 @@ pub(super) fn gather(stop: &Stop<'_>, l: &Loop, heard: Heard, measured: Measured
         spent_tokens: l.state.tokens.total(),
         max_tokens: l.file.max_tokens(),
         tools,
-        idle_rounds,
+        idle_rounds: rounds,
         idle_limit,
         idle_limit_from,
         stall_limit: stop.stall_limit(&l.file),
@@ -90,24 +99,25 @@ pub(super) fn gather(stop: &Stop<'_>, l: &Loop, heard: Heard, measured: Measured
     let standstill = standstill::count(stop, &mut evidence, l, measured.tree.as_deref());
     let failure = Repeated::after(l.state.failure.as_ref(), &evidence.gates);
     evidence.same_failure = failure.as_ref().map_or(0, |failure| failure.times);
-    Gathered { evidence, heard, standstill, failure, items, spending }
+    let turn_blocks = in_turn.map_or(0, |(blocks, _)| blocks);
+    Gathered { evidence, heard, idle_rounds, turn_blocks, standstill, failure, items, spending }
 }
 
 /// How many iterations may be idle: the loop's own limit, or the client's cap on how often a session may be sent back. A run's sessions are new ones.
 fn idle_limit(stop: &Stop<'_>, l: &Loop) -> (u64, IdleLimitFrom) {
-    let host = stop.hook().map(|hook| hook.client.host);
-    match judge::idle_limit(l.file.idle_rounds, host.and_then(Host::block_cap)) {
-        (limit, IdleLimitFrom::HostCap) if host.is_some_and(Host::counts_every_block) => (limit, IdleLimitFrom::HostTurnCap),
-        limit => limit,
-    }
+    let host = stop.hook().map(|hook| hook.client.host).filter(|host| !host.counts_every_block());
+    judge::idle_limit(l.file.idle_rounds, host.and_then(|host| host.block_cap(stop.project.root())))
+}
+
+/// How often the session is sent back in this turn if it is now, and how often it may be: for an agent that counts every time, whatever it did in between.
+fn in_turn(stop: &Stop<'_>, l: &Loop) -> Option<(u64, u64)> {
+    let hook = stop.hook().filter(|hook| hook.client.host.counts_every_block())?;
+    let before = if hook.after_a_block { l.state.turn_blocks } else { 0 };
+    Some((before.saturating_add(1), hook.client.host.blocks_in_a_turn(stop.project.root())?))
 }
 
 /// Iterations in a row without any tool call, this one included.
-fn idle_rounds(stop: &Stop<'_>, l: &Loop, heard: &Heard, (limit, from): (u64, IdleLimitFrom)) -> u64 {
-    if from == IdleLimitFrom::HostTurnCap {
-        let is_first = stop.hook().is_some_and(|hook| !hook.after_a_block);
-        return if is_first { 1 } else { l.state.idle_rounds.saturating_add(1) };
-    }
+fn idle_rounds(stop: &Stop<'_>, l: &Loop, heard: &Heard, limit: u64) -> u64 {
     // The client counts within one turn of the person's: so do we.
     let same_turn = stop.report().is_some() || l.state.turn.as_deref() == stop.turn;
     let before = if same_turn { l.state.idle_rounds } else { 0 };

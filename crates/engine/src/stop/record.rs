@@ -73,11 +73,12 @@ fn remember(state: &mut State, stop: &str, at: Millis, gathered: &Gathered, ruli
     state.left_behind = false;
     match ruling.next {
         Next::GoesOn { .. } => {
-            if evidence.idle_rounds <= 1 {
+            if gathered.idle_rounds <= 1 {
                 // Idleness that begins with this iteration began after the ruling before it.
                 state.idle_since = state.last.as_ref().map(|last| last.at).or(state.armed_since);
             }
-            state.idle_rounds = evidence.idle_rounds;
+            state.idle_rounds = gathered.idle_rounds;
+            state.turn_blocks = gathered.turn_blocks;
             state.message = Some(gathered.heard.fingerprint());
             state.standstill.clone_from(&gathered.standstill);
             state.blocked_rounds = evidence.blocked_rounds;
@@ -89,7 +90,7 @@ fn remember(state: &mut State, stop: &str, at: Millis, gathered: &Gathered, ruli
                 // A person who resumes it wants as many again.
                 items.before = items.done;
             }
-            state.idle_rounds = evidence.idle_rounds;
+            state.idle_rounds = gathered.idle_rounds;
             state.standstill = None;
             // A person who resumes it has changed something.
             state.blocked_rounds = 0;
@@ -112,7 +113,7 @@ fn remember(state: &mut State, stop: &str, at: Millis, gathered: &Gathered, ruli
         what: secrets::mask(&gate_messages::in_short(evidence)),
         until: None,
         tools: evidence.tools,
-        idle_rounds: evidence.idle_rounds,
+        idle_rounds: gathered.idle_rounds,
     });
     state.gated |= !evidence.gates.is_empty();
     if ruling.next != Next::Parks {

@@ -275,10 +275,14 @@ fn h2_an_event_of_another_agent_is_none_of_ours() {
 /// The agent would end the turn by itself: the loop pauses before, and says how to go on.
 #[test]
 fn h3_a_loop_pauses_one_block_before_the_agents_own_cap() {
-    for (name, blocks) in [("copilot", 6), ("qwen", 5), ("grok", 6), ("codex", 9)] {
+    let of_the_loop = ["", "idle_rounds: 3\n", "idle_rounds: 0\n"];
+    for ((name, blocks), own) in
+        [("copilot", 6), ("qwen", 5), ("grok", 6), ("codex", 9)].into_iter().flat_map(|case| of_the_loop.map(|own| (case, own)))
+    {
         let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
         let bed = bed();
-        bed.write(LOOP, format!("---\niteration: 1\ncompletion_promise: DONE\nstall_rounds: 0\n---\n\n{PROMPT}\n"));
+        // No limit of the loop's lifts the agent's.
+        bed.write(LOOP, format!("---\niteration: 1\ncompletion_promise: DONE\nstall_rounds: 0\n{own}---\n\n{PROMPT}\n"));
         let sent_back = (0..9).take_while(|n| agent.stops(&bed, &format!("Step {n}."), *n > 0).blocks()).count();
         assert_eq!(sent_back, blocks, "{name}");
         if blocks < 9 {
@@ -288,6 +292,24 @@ fn h3_a_loop_pauses_one_block_before_the_agents_own_cap() {
                 "{name}"
             );
         }
+    }
+}
+
+/// Qwen's settings in the project count as they do there, but for a higher cap: an agent may write them.
+#[test]
+fn h3_a_lower_cap_of_the_project_counts_and_a_higher_one_does_not() {
+    let qwen = &AGENTS[3];
+    for (project, user, blocks) in [(4, None, 2), (100, None, 5), (4, Some(100), 2), (100, Some(6), 4)] {
+        let bed = bed();
+        bed.write(LOOP, format!("---\niteration: 1\ncompletion_promise: DONE\nstall_rounds: 0\n---\n\n{PROMPT}\n"));
+        let text = |cap: u64| format!("{{\"stopHookBlockingCap\": {cap}}}");
+        bed.write(".qwen/settings.json", text(project));
+        if let Some(cap) = user {
+            std::fs::create_dir_all(bed.home().join(".qwen")).unwrap();
+            std::fs::write(bed.home().join(".qwen/settings.json"), text(cap)).unwrap();
+        }
+        let sent_back = (0..9).take_while(|n| qwen.stops(&bed, &format!("Step {n}."), *n > 0).blocks()).count();
+        assert_eq!(sent_back, blocks, "{project} {user:?}");
     }
 }
 

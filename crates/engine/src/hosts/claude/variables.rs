@@ -49,7 +49,7 @@ pub(crate) fn pid() -> Option<u32> {
 }
 
 /// Whether the agent itself started this process in its shell.
-pub fn is_in_the_agents_shell() -> bool {
+pub(crate) fn is_in_the_agents_shell() -> bool {
     ai_agent().is_some_and(|agent| agent.starts_with("claude-code_") && agent.ends_with("_agent"))
 }
 

@@ -65,7 +65,12 @@ fn shop() -> Bed {
 /// What a command shows in a wide terminal, where `answer` is typed once there is a question.
 fn in_terminal(bed: &Bed, args: &[&str], answer: Option<&str>) -> String {
     let mut command = bed.command(RALPH);
-    command.args(args).env("TERM", "xterm-256color").env("PATH", cargo());
+    // What cargo says, and what the tests that it runs say, come one after the other in a terminal; in two pipes they may overtake each other.
+    let bin = bed.home().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    crate::hub::script(&bin.join("cargo"), &format!("exec '{}' \"$@\" 2>&1", env!("CARGO")));
+    let path = format!("{}:{}", bin.display(), cargo());
+    command.args(args).env("TERM", "xterm-256color").env("PATH", path);
     let pty = Pty::spawn(command, 60, 200);
     if let Some(answer) = answer {
         pty.wait_for(|screen| screen.contains("[y/N]"), PATIENCE).unwrap_or_else(|screen| panic!("no question: {screen}"));
