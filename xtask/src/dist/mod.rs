@@ -113,6 +113,13 @@ mod tests {
             let suffix = target.triple.trim_start_matches(target.arch);
             assert!(script.contains(&format!("$cpu{suffix}\"")), "install.sh does not know {}", target.triple);
         }
+        // Another package of npm's has the short name: every line that installs or removes names ours.
+        for page in [INSTALLER, "README.md", "docs/install.md", "crates/ralph/src/commands/uninstall.rs"] {
+            let text = fs::read_to_string(cargo::root().join(page)).unwrap();
+            let asks = |line: &&str| ["npm install -g", "npm uninstall -g", "npx @"].iter().any(|words| line.contains(words));
+            let lines: Vec<&str> = text.lines().filter(asks).collect();
+            assert!(!lines.is_empty() && lines.iter().all(|line| line.contains(npm::MAIN)), "{page}: {lines:?}");
+        }
         let workflow = fs::read_to_string(cargo::root().join(".github/workflows/release.yml")).unwrap();
         for target in TARGETS {
             assert!(workflow.contains(&format!("target: {},", target.triple)), "the release does not build {}", target.triple);

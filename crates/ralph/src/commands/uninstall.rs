@@ -98,20 +98,33 @@ fn say_what_stays(project: &Project, purge: &Purge, is_purged: bool) {
         ui::paragraph(format!("What stays: {}.", stays.join(", ")), 0);
     }
     if let Ok(program) = std::env::current_exe() {
-        ui::paragraph(format!("The program stays, too: `{}` removes it.", clean(&removal(&program))), 0);
+        let (stays, it) = if fleet_beside(&program).is_some() { ("programs stay", "them") } else { ("program stays", "it") };
+        ui::paragraph(format!("The {stays}, too: `{}` removes {it}.", clean(&removal(&program))), 0);
     }
 }
 
-/// The command that removes a program, by the folder that it was installed into.
+/// The command that removes a program, and `ralph-fleet` with it, by the folder that they were installed into.
 fn removal(program: &Path) -> String {
     let is_in = |folder: &str| program.to_string_lossy().contains(folder);
+    let fleet = fleet_beside(program);
     match () {
-        () if is_in("/.cargo/bin/") || is_of_cargo(program) => "cargo uninstall ralph-loop".to_owned(),
+        () if is_in("/.cargo/bin/") || is_of_cargo(program) => {
+            format!("cargo uninstall ralph-loop{}", if fleet.is_some() { " ralph-fleet" } else { "" })
+        }
         () if is_in("/node_modules/") => "npm uninstall -g @ralph-loop/ralph".to_owned(),
         () if is_in("/Cellar/") => "brew uninstall ralph-loop".to_owned(),
         () if program.starts_with("/usr/bin") => "sudo apt remove ralph-loop".to_owned(),
-        () => format!("rm {}", quoted(&program.display().to_string())),
+        () => {
+            let all = std::iter::once(program.to_owned()).chain(fleet);
+            format!("rm {}", all.map(|path| quoted(&path.display().to_string())).collect::<Vec<_>>().join(" "))
+        }
     }
+}
+
+/// The program of `ralph fleet`, which is installed beside this one.
+fn fleet_beside(program: &Path) -> Option<PathBuf> {
+    let fleet = program.with_file_name(format!("ralph-fleet{}", std::env::consts::EXE_SUFFIX));
+    fleet.is_file().then_some(fleet)
 }
 
 /// Whether `cargo install` put it there: it keeps a list beside the folder `bin`, wherever it was told to install to.

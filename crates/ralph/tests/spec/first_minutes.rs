@@ -431,7 +431,7 @@ fn u9_uninstall_says_what_stays_and_purges_what_is_wanted() {
     assert!(said.contains("refs/ralph") && bed.path(".ralph").exists(), "{said}");
     let said = bed.ralph_ok(&["uninstall"]);
     assert!(said.contains("What stays: ") && said.contains("`ralph uninstall --purge`"), "{said}");
-    assert!(said.contains("the line for ralph in .git/info/exclude") && said.contains("The program stays, too: `"), "{said}");
+    assert!(said.contains("the line for ralph in .git/info/exclude") && said.contains(", too: `rm "), "{said}");
     assert!(bed.path(".ralph").exists() && state.exists());
     // Working trees may have work in them.
     bed.write(".ralph/worktrees/tidy/work.txt", "mine");
@@ -445,6 +445,22 @@ fn u9_uninstall_says_what_stays_and_purges_what_is_wanted() {
     assert!(!bed.ralph_ok(&["uninstall"]).contains("What stays"));
 }
 
+/// Both programs are named where both are.
+#[test]
+fn u9_uninstall_names_the_programs_that_are_left() {
+    let bed = Bed::new();
+    let bin = bed.home().join("bin");
+    fs::create_dir(&bin).unwrap();
+    bed.copy_of_ralph(&bin.join("ralph"));
+    let said = || run(bed.command(bin.join("ralph")).arg("uninstall"), b"").stdout;
+    let (ralph, fleet) = (bin.join("ralph").display().to_string(), bin.join("ralph-fleet").display().to_string());
+    assert!(said().contains(&format!("The program stays, too: `rm {ralph}` removes it.")), "{}", said());
+    fs::write(&fleet, "").unwrap();
+    assert!(said().contains(&format!("The programs stay, too: `rm {ralph} {fleet}` removes them.")), "{}", said());
+    fs::write(bed.home().join(".crates.toml"), "[v1]\n\"ralph-loop 0.1.0 (path+file:///x)\" = [\"ralph\"]\n").unwrap();
+    assert!(said().contains("`cargo uninstall ralph-loop ralph-fleet` removes them."), "{}", said());
+}
+
 /// With its last record the state folder goes by itself, before the purge gets to it.
 #[test]
 fn u9_a_purge_right_after_init_succeeds() {
@@ -455,7 +471,7 @@ fn u9_a_purge_right_after_init_succeeds() {
     bed.ralph_ok(&["cancel"]);
     assert!(bed.path(".claude").is_dir(), "the loop made it");
     let said = bed.ralph_ok(&["uninstall", "--purge", "--yes"]);
-    assert!(said.contains("\nDeleted.\n") && said.contains("/ralph.toml.\n") && said.contains("The program stays, too: `"), "{said}");
+    assert!(said.contains("\nDeleted.\n") && said.contains("/ralph.toml.\n") && said.contains(", too: `rm "), "{said}");
     assert!(!bed.home().join(".local/state/ralph").exists() && !bed.path(".claude").exists() && bed.path("ralph.toml").exists());
     // Without trust and without a repository, nothing but records.
     let bed = Bed::new();
