@@ -187,6 +187,9 @@ fn s3_3_what_cannot_be_started_is_unknown() {
         (argv("[\"./plain\"]", ""), "cannot be started: Permission denied"),
         (argv("\"./plain\"", ""), "exit code 126"),
         (argv("\"no-such-program-at-all\"", ""), "exit code 127"),
+        // Like a program that is not found: none of the checks ran.
+        (argv("\"python3 -m no_such_module -v\"", ""), "no_such_module"),
+        (argv("[\"python3\", \"-m\", \"no_such_module\"]", ""), "no_such_module"),
         (argv("[\"true\"]", "folder = \"nowhere\""), "its folder nowhere is not there"),
         (argv("[\"true\"]", "folder = \"plain\""), "its folder plain is not there"),
         (argv("[\"true\"]", "folder = \"out\""), "its folder out leads out of the project"),

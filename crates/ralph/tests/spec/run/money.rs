@@ -32,6 +32,21 @@ fn u6_the_money_of_the_whole_loop_is_told_after_continue() {
     assert!(flat.contains("about $1 of $1 since the limit was set; the loop in all: about $3"), "{explained}");
 }
 
+/// u4: a run that nobody gave a limit may spend $50, and says so; `--usd 0` lifts that.
+#[test]
+fn u4_a_run_may_spend_fifty_dollars_unless_it_is_told_otherwise() {
+    for (args, limit) in [(&[][..], Some("of $50")), (&["--usd", "7"], Some("of $7")), (&["--usd", "0"], None)] {
+        let runs = Runs::new("");
+        let out = common::run(runs.with_client(A_DOLLAR).args(["run", "Go", "--promise", "DONE", "--once"]).args(args), b"");
+        assert_eq!(out.code, Some(0), "{args:?}\n{}\n{}", out.stdout, out.stderr);
+        let status = runs.bed.ralph_ok(&["status"]);
+        match limit {
+            Some(limit) => assert!(status.contains("about $1") && status.contains(limit), "{args:?}\n{status}"),
+            None => assert!(status.contains("no limit") && !status.contains("of $"), "{args:?}\n{status}"),
+        }
+    }
+}
+
 /// u6: `ralph status` adds the cost of the session that runs, which counts for the limit when it ends.
 #[test]
 fn u6_status_has_the_cost_of_the_running_session() {
