@@ -396,7 +396,7 @@ pub(crate) fn install_once(
     Ok(last)
 }
 
-fn npm_install(dir: &Path, packages: &[&str]) -> Result<(), Skip> {
+pub(crate) fn npm_install(dir: &Path, packages: &[&str]) -> Result<(), Skip> {
     let npm = find_on_path("npm").ok_or_else(|| Skip("npm is not installed".to_owned()))?;
     let mut command = Command::new(npm);
     command

@@ -14,6 +14,7 @@
     reason = "test code: a broken test bed should fail loudly, and the product's own ways to files and processes are under test"
 )]
 
+mod actionlint;
 pub mod agent;
 pub mod browser;
 pub mod client;
@@ -36,6 +37,7 @@ pub mod skip;
 pub mod story;
 pub mod webhook;
 
+pub use actionlint::actionlint;
 pub use agent::{Agent, InstalledAgent};
 pub use browser::{Browser, Medium, Page, Theme};
 pub use client::{Client, PrintOutput, PrintRun, SignIn, Tui, TuiRun, Version};

@@ -2,6 +2,7 @@
 //! somewhere. `readme.rs` runs what the first two pages say, from the top to the bottom.
 
 mod samples;
+mod workflows;
 
 use std::{collections::BTreeSet, fs, path::Path};
 
