@@ -17,6 +17,9 @@ use crate::{
     settings::{Land, Place, Settings},
 };
 
+/// What is kept of a claim: its commits, its files that were not committed, its loop.
+const KINDS: [&str; 3] = ["", "-snapshots", "-loops"];
+
 /// The longest pause between two questions to the remote.
 const LONGEST_PAUSE: Duration = Duration::from_secs(32);
 
@@ -136,13 +139,8 @@ impl Hub {
         if !self.is_shared {
             return Ok(());
         }
-        let refs = self.git.word(&[
-            "for-each-ref",
-            "--format=+%(refname):%(refname)",
-            &format!("refs/ralph-fleet/{job}/{token}"),
-            &format!("refs/ralph-fleet-snapshots/{job}/{token}"),
-            &format!("refs/ralph-fleet-loops/{job}/{token}"),
-        ])?;
+        let own = KINDS.map(|kind| format!("refs/ralph-fleet{kind}/{job}/{token}"));
+        let refs = self.git.word(&["for-each-ref", "--format=+%(refname):%(refname)", &own[0], &own[1], &own[2]])?;
         let mut args = vec!["push", "--quiet", "--no-verify", &self.repository];
         args.extend(refs.lines());
         self.patiently(&args)
@@ -160,9 +158,29 @@ impl Hub {
     /// Fetches what other machines kept of a job.
     pub(crate) fn fetch_job(&self, job: &str) -> Result<()> {
         if self.is_shared {
-            let all = ["", "-snapshots", "-loops"].map(|kind| format!("+refs/ralph-fleet{kind}/{job}/*:refs/ralph-fleet{kind}/{job}/*"));
+            let all = KINDS.map(|kind| format!("+refs/ralph-fleet{kind}/{job}/*:refs/ralph-fleet{kind}/{job}/*"));
             self.patiently(&["fetch", "--quiet", "--no-tags", &self.repository, &all[0], &all[1], &all[2]])?;
         }
+        Ok(())
+    }
+
+    /// Lets go of what was kept of a job that has landed, here and on the remote. Git clears the rest away in its own time.
+    pub(crate) fn forget_job(&self, job: &str) -> Result<()> {
+        let own = KINDS.map(|kind| format!("refs/ralph-fleet{kind}/{job}/"));
+        let refs = self.git.word(&["for-each-ref", "--format=%(refname)", &own[0], &own[1], &own[2]])?;
+        let all: Vec<&str> = refs.lines().collect();
+        if all.is_empty() {
+            return Ok(());
+        }
+        if self.is_shared {
+            let args: Vec<&str> =
+                ["push", "--quiet", "--no-verify", &self.repository, "--delete"].into_iter().chain(all.iter().copied()).collect();
+            // Some may not be there.
+            self.git.ran(&args, b"")?;
+        }
+        let deleted: String = all.iter().flat_map(|name| ["delete ", name, "\n"]).collect();
+        self.git.ran(&["update-ref", "--stdin"], deleted.as_bytes())?;
+        self.git.ran(&["-c", "gc.auto=6700", "-c", "gc.autoDetach=false", "gc", "--auto", "--quiet"], b"")?;
         Ok(())
     }
 

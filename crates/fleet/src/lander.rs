@@ -163,10 +163,13 @@ impl Lander<'_> {
 
     /// Ends a landing. Should this process end before that is written down, both are done again.
     fn end(&self, held: &mut Held, spec: &Spec, outcome: Outcome) -> Result<()> {
-        if matches!(outcome, Outcome::Landed { .. }) {
+        let has_landed = matches!(outcome, Outcome::Landed { .. });
+        if has_landed {
             self.mark_untracked(spec)?;
         }
-        self.fleet.end(held, outcome)?;
+        if self.fleet.end(held, outcome)? && has_landed {
+            self.fleet.hub.forget_job(&held.id)?;
+        }
         Ok(())
     }
 

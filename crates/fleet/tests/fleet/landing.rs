@@ -73,6 +73,11 @@ fn f4_twelve_items_land_proven_and_no_file_of_the_persons_is_touched() {
     let count = jobs.len();
     jobs.dedup();
     assert_eq!((jobs.len(), count), (12, 12), "each one once: {landed}");
+    // What landed is on the branch, and nowhere else.
+    let fleets = bed.root.path().join("home/.local/state/ralph/fleets");
+    let hub = fs::read_dir(fleets).unwrap().next().unwrap().unwrap().path().join("hub.git");
+    let refs = bed.git(&["--git-dir", hub.to_str().unwrap(), "for-each-ref", "--format=%(refname)"]);
+    assert!(!refs.contains("refs/ralph-fleet"), "{refs}");
     // In the morning.
     bed.git(&["merge", "-q", "--ff-only", "ralph/feature-list"]);
     assert!(bed.git(&["show", "HEAD:notes.txt"]).lines().count() >= 4 && bed.repo().join("persons.txt").is_file());
