@@ -1,6 +1,7 @@
 //! Proof, as a person gets it: the real Claude Code client, set up by `ralph init`, with loops that end only when their gates hold.
 
 use std::fs;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -113,11 +114,18 @@ fn issue_4_the_person_sees_the_gate_at_work(version: Version) {
     let bed = or_skip!(Counted::new(version));
     let server = ModelServer::scripted([claim(1), write_answer(&bed.project), claim(2), round(3)]);
     let tui = open(&bed, &server);
-    enter(&tui, "/ralph-loop", &format!("{TASK} --verify \"sleep 3; {CHECK}\""));
+    // The command waits at a pipe, for as long as the screen takes.
+    let go = bed.project.home().join("go");
+    assert!(Command::new("mkfifo").arg(&go).status().unwrap().success());
+    enter(&tui, "/ralph-loop", &format!("{TASK} --verify \"cat $HOME/go; {CHECK}\""));
     wait_until("the command and its child", || gate_processes(&bed.project).len() == 2);
     sees(&tui, "ralph judges the stop");
     assert_eq!(gate_processes(&bed.project).len(), 2, "the spinner says so while it runs");
-    sees(&tui, "Claimed but not proven: sleep 3; grep -qx 42 answer.txt: exit code 2 after 3 s");
+    let lets_go = fs::File::options().write(true).open(&go).unwrap();
+    fs::remove_file(&go).unwrap();
+    fs::write(&go, "").unwrap();
+    drop(lets_go);
+    sees(&tui, "Claimed but not proven: cat $HOME/go; grep -qx 42 answer.txt: exit code 2 after");
     sees(&tui, "Ralph: complete after 2 iterations");
     assert_eq!(server.main_requests().len(), 3);
     assert_eq!(bed.journal().codes(), ["promise.unproven", "promise.accepted"]);

@@ -16,7 +16,9 @@ pub(crate) fn open(bed: &Bed, server: &ModelServer) -> Tui {
 
 /// The screen as one line, so that wrapping hides nothing.
 pub(crate) fn flat(screen: &str) -> String {
-    screen.split_whitespace().collect::<Vec<_>>().join(" ")
+    // Once a file has changed, 2.1.325 shows what on the right half of a wide screen: that is no part of the conversation.
+    let left = |line: &str| line.char_indices().skip(40).find(|(_, c)| *c == '│').map_or(line.len(), |(at, _)| at);
+    screen.lines().flat_map(|line| line[..left(line)].split_whitespace()).collect::<Vec<_>>().join(" ")
 }
 
 /// Waits until the screen shows `text`, wrapped or not.
