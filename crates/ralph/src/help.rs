@@ -39,6 +39,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "Set for the sessions of `ralph run`: which run, which iteration, which session, which model. Under the first one hooks leave the session to `ralph run`.",
     ),
     ("RALPH_RUNNER", "Set for the gates of a run, by which the next run finds what is left of them."),
+    (
+        "RALPH_AGENTS_SHELL, OPENCODE_PID",
+        "Set where opencode's agent runs something; the first by ralph's plugin. There ralph refuses what only a person may do.",
+    ),
     ("RALPH_STATUSLINE", "Set for the command of `ralph statusline --after`; under it `ralph statusline` is silent."),
     ("RALPH_LOG", "A file that gets a line for every hook call, in projects without a loop too."),
     (

@@ -69,6 +69,11 @@ export const Ralph = async ({ client, directory }) => {
   };
 
   return {
+    // What the agent's tools run has the plugin's variables, too: this one tells its events from the plugin's.
+    "shell.env": async (_, { env }) => {
+      env.RALPH_AGENTS_SHELL = "1";
+    },
+
     event: async ({ event }) => {
       const { sessionID, info } = event.properties ?? {};
       if (event.type === "session.created" && info.parentID) subagents.add(info.id);

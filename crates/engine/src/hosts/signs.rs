@@ -6,7 +6,8 @@ use super::claude;
 use crate::sys::{env, process_tree};
 
 /// Variables that other agents set for what they start.
-const SIGNS: [&str; 7] = [
+const SIGNS: [&str; 9] = [
+    env::AGENTS_SHELL,
     "QWEN_CODE_SESSION_ID",
     "COPILOT_CLI",
     "GROK_SESSION_ID",
@@ -14,6 +15,7 @@ const SIGNS: [&str; 7] = [
     "DROID_PROJECT_DIR",
     "FACTORY_PROJECT_DIR",
     "GEMINI_SESSION_ID",
+    "OPENCODE_PID",
 ];
 
 /// Whether a variable of an agent other than Claude Code is set.

@@ -50,6 +50,9 @@ pub(crate) fn gates_at_once() -> Option<u64> {
     text("RALPH_GATES_AT_ONCE")?.trim().parse().ok().filter(|most| *most > 0)
 }
 
+/// Set by ralph's plugin for whatever an agent's tools run.
+pub(crate) const AGENTS_SHELL: &str = "RALPH_AGENTS_SHELL";
+
 /// Whether a gate's command started this process.
 pub(crate) fn is_within_gate() -> bool {
     os(GATE).is_some()

@@ -87,7 +87,7 @@ fn with_output_elsewhere(bed: &Bed) -> std::process::Command {
 fn an_agent_cannot_trust_its_own_commands() {
     let bed = with_settings(TESTS);
     let with = |sign: &str, args: &[&str]| -> Output { run(bed.command(RALPH).args(args).env(sign, "1"), b"y\n") };
-    for sign in ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "AI_AGENT", "GEMINI_SESSION_ID"] {
+    for sign in ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "AI_AGENT", "GEMINI_SESSION_ID", "OPENCODE_PID", "RALPH_AGENTS_SHELL"] {
         for args in [vec!["trust"], vec!["trust", "--yes"], vec!["trust", "--yes", "--json"], vec!["trust", "--revoke"]] {
             let out = with(sign, &args);
             assert_eq!(out.code, Some(1), "{sign} {args:?}: {out:?}");
