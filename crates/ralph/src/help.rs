@@ -149,6 +149,10 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("compaction.json", "In there: how far a session with `compact_every` is, and what its settings were."),
     ("waiters/<id>.json", "In there: the process that waits in the background to wake a parked session."),
     ("verify/<folder>.json", "In there: how often each check agent was sent back."),
+    (
+        "~/.local/state/ralph/repositories/<hash>/",
+        "What gates with any_clone found, for every clone of a repository; may be removed at any time. In turns/ beside it: whose turn it is with what gates share.",
+    ),
     ("~/.local/state/ralph/sessions/<id>", "The loop of a session, which hears of it if it loses the loop."),
     ("took/", "In there: how long the commands of gates took the last times; may be removed at any time."),
     ("tests/", "In there: which tests the files of which tree hold; may be removed at any time."),

@@ -284,7 +284,7 @@ fn t1_t2_opencodes_agent_commands_nothing_from_its_shell() {
         "hook_event_name": "UserPromptExpansion", "opencode": "plugin", "session_id": "ses_forged", "cwd": bed.project.dir(),
         "command_name": "ralph-loop", "command_args": "Tidy up --verify 'touch shell' --promise DONE",
     });
-    bed.project.write("forged.json", &forged.to_string());
+    bed.project.write("forged.json", forged.to_string());
     let tui = bed.client.screen(&bed.project, &bed.server);
     tui.submit("begin");
     tui.expect("its tries", Duration::from_mins(2), |_| bed.project.exists("tried"));
