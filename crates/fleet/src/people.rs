@@ -149,7 +149,7 @@ pub fn steer(store: &dyn Store, id: &str, note: &str) -> Result<()> {
 /// Lets another worker take it: its own does not answer, or a person has seen to what was wrong.
 pub fn release(store: &dyn Store, id: &str, card: &Card) -> Result<()> {
     if !card.job.is_held() && card.job.state != State::NeedsPerson {
-        return Err(Problem::new(format!("{id} is with nobody: nothing to release")));
+        return Err(Problem::new(format!("{id} is not held by a worker, so there is nothing to release")));
     }
     change_want(store, Some(id), |want| want.release = Some(card.job.token))
 }

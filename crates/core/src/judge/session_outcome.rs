@@ -146,15 +146,15 @@ pub enum Trouble {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         quota: Option<String>,
     },
-    /// The service is overloaded, out of order or out of reach.
+    /// The service is overloaded, failing or out of reach.
     Service { status: Option<u16> },
     /// The agent is not signed in, or its user may not do this.
     SignIn { status: Option<u16> },
-    /// There is nothing left to pay with.
+    /// The account has no credit left.
     Billing { status: Option<u16> },
     /// The model does not exist, or not for this account.
     Model { name: Option<String> },
-    /// The service does not take the request, however often it is sent.
+    /// The service rejects the request, however often it is sent.
     Refused { status: Option<u16> },
     /// The agent's program ended without a result.
     Crash { code: Option<i32>, signal: Option<i32> },
@@ -174,15 +174,15 @@ impl Trouble {
             },
             Trouble::Service { status: None } => "the model's service cannot be reached".to_owned(),
             Trouble::Service { status: Some(529) } => "the model's service is overloaded (status 529)".to_owned(),
-            Trouble::Service { status: Some(429) } => "the model's service wants fewer requests (status 429)".to_owned(),
-            Trouble::Service { status: s } => format!("the model's service is out of order{}", status(s)),
+            Trouble::Service { status: Some(429) } => "the model's service limits the rate of requests (status 429)".to_owned(),
+            Trouble::Service { status: s } => format!("the model's service failed{}", status(s)),
             Trouble::SignIn { status: s } => format!("the agent is not signed in{}", status(s)),
-            Trouble::Billing { status: s } => format!("the account has nothing left to pay with{}", status(s)),
+            Trouble::Billing { status: s } => format!("the account has no credit left{}", status(s)),
             Trouble::Model { name: Some(name) } => {
-                format!("the model \"{}\" is not there for this account", crate::text::opening(name, 60))
+                format!("the model \"{}\" is not available to this account", crate::text::opening(name, 60))
             }
-            Trouble::Model { name: None } => "the model is not there for this account".to_owned(),
-            Trouble::Refused { status: s } => format!("the model's service does not take the request{}", status(s)),
+            Trouble::Model { name: None } => "the model is not available to this account".to_owned(),
+            Trouble::Refused { status: s } => format!("the model's service rejected the request{}", status(s)),
             Trouble::Crash { code, signal } => match (code, signal) {
                 (_, Some(signal)) => format!("the agent was ended by signal {signal}"),
                 (None | Some(0), None) => "the agent ended without a result".to_owned(),
@@ -196,7 +196,7 @@ impl Trouble {
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Trouble::SignIn { .. } => Some("start the agent and sign in, then `ralph run --continue`"),
-            Trouble::Billing { .. } => Some("see to the account's credit, then `ralph run --continue`"),
+            Trouble::Billing { .. } => Some("add credit to the account, then `ralph run --continue`"),
             Trouble::Model { .. } => Some("choose another one with `ralph run --continue --model M`"),
             Trouble::CannotStart { .. } => Some("install it or put it on the PATH (`ralph doctor` looks), then `ralph run --continue`"),
             _ => None,

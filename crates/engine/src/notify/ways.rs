@@ -65,7 +65,7 @@ impl Ways {
                 ),
                 None => {
                     return Err(format!(
-                        "\"{}\" is no way to tell: use desktop, terminal, an address (https://…) or cmd:LINE",
+                        "\"{}\" is not a way to notify you: use desktop, terminal, an address (https://…) or cmd:LINE",
                         opening(text, 40)
                     ));
                 }

@@ -14,15 +14,15 @@ use crate::sys::{command::Ran, process};
 
 pub(super) fn tell(address: &str, news: &News<'_>, until: Instant) -> Result<(), String> {
     let host = host(address);
-    let curl =
-        process::which_outside("curl", news.folder).ok_or_else(|| format!("the webhook at {host} was not told: curl is not installed"))?;
+    let curl = process::which_outside("curl", news.folder)
+        .ok_or_else(|| format!("the webhook at {host} was not notified: curl is not installed"))?;
     let left = until.saturating_duration_since(Instant::now()).saturating_sub(Duration::from_secs(1)).max(Duration::from_millis(500));
     let config = config(address, &news.document().to_string(), left);
     // The user's own settings for curl could undo these: they are not read.
     let args = ["--disable", "--config", "-"].map(Into::into).to_vec();
     let ran = run(curl.into(), args, news.folder, Vec::new(), config.into_bytes(), until);
     answered(ran.map_err(|failure| problem(Err(failure)).err().unwrap_or_default()))
-        .map_err(|why| format!("the webhook at {host} was not told: {why}"))
+        .map_err(|why| format!("the webhook at {host} was not notified: {why}"))
 }
 
 /// The options for curl, one a line.

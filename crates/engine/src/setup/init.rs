@@ -46,7 +46,7 @@ pub fn own_command(scope: Scope) -> (String, Option<String>) {
     match scope {
         Scope::Project => {
             let note = format!(
-                "{on_path}. This file is for everybody, so it names `ralph` and no path: put the program on the PATH, as `cargo install` does."
+                "{on_path}. Everyone who works on the project uses this file, so it names `ralph` and no path: put the program on the PATH, as `cargo install` does."
             );
             ("ralph".to_owned(), Some(note))
         }

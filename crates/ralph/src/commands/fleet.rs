@@ -26,7 +26,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, directory: Option<&std::path::Path>) -> Done {
     let Some(program) = program() else {
         return Err(Failure::new(format!(
-            "the program ralph-fleet is neither beside {} nor on your PATH. Every package of ralph brings it along: install ralph again, \
+            "the program ralph-fleet is neither beside {} nor on your PATH. Every package of ralph includes it: install ralph again, \
              or from a checkout `cargo install --locked --profile dist --path crates/fleet`",
             std::env::current_exe().map_or_else(|_| "ralph".to_owned(), |own| own.display().to_string())
         )));

@@ -71,7 +71,7 @@ fn registered(survey: &AgentSurvey, file: &str) -> Vec<Finding> {
     let (host, title) = (survey.host, survey.host.title);
     let mut findings = Vec::new();
     if let Some((key, file)) = survey.switched_off() {
-        let what = format!("\"{key}\" in {} switches the hooks of {title} off: no loop is held there", ui::path_from_home(&file));
+        let what = format!("\"{key}\" in {} switches the hooks of {title} off: loops have no effect there", ui::path_from_home(&file));
         findings.push(Finding::error("agent.disabled", what).advice(format!("Take \"{key}\" out of that file.")));
     }
     let missing = survey.missing();

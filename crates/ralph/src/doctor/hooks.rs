@@ -42,7 +42,7 @@ fn disabled(case: &Case) -> Option<Finding> {
         None if env::is_disabled() => "in this shell".to_owned(),
         _ => return None,
     };
-    let what = format!("{} is set {place}: every hook of ralph's is silent, and no loop is held", env::DISABLE);
+    let what = format!("{} is set {place}: every hook of ralph's is silent, and loops have no effect", env::DISABLE);
     Some(Finding::error("disabled", what).advice("Take it away, or set it to 0; sessions have to be started again."))
 }
 
@@ -105,7 +105,7 @@ fn registered(case: &Case) -> Vec<Finding> {
         if agents::any_is_registered() && program::find().is_none() {
             return vec![Finding::note("hook.registered", "the hook is not registered with Claude Code, which is not on this machine")];
         }
-        let finding = Finding::error("hook.registered", "the hook is not registered with Claude Code: no loop is held");
+        let finding = Finding::error("hook.registered", "the hook is not registered with Claude Code: loops have no effect");
         return vec![registering(case, finding, usual_scope(case))];
     };
     let mut findings = Vec::new();

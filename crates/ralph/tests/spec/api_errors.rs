@@ -173,9 +173,9 @@ fn s1_4_where_nobody_can_be_woken_the_loop_stays_parked() {
 fn s1_4_what_waiting_does_not_mend_pauses_the_loop_and_says_what_to_do() {
     for (error, why, remedy) in [
         ("authentication_failed", "not signed in", "/login"),
-        ("billing_error", "nothing left to pay with", "credit"),
-        ("model_not_found", "is not there for this account", "/model"),
-        ("invalid_request", "does not take the request", "`ralph run --continue` goes on in fresh sessions"),
+        ("billing_error", "no credit left", "credit"),
+        ("model_not_found", "is not available to this account", "/model"),
+        ("invalid_request", "rejected the request", "`ralph run --continue` goes on in fresh sessions"),
     ] {
         let bed = Bed::with_loop(1, 9, "DONE");
         bed.work().send();

@@ -48,7 +48,7 @@ pub(crate) fn waits_for(trouble: &Trouble) -> Option<String> {
 pub(crate) fn remedy(trouble: &Trouble) -> &'static str {
     match trouble {
         Trouble::SignIn { .. } => "/login, then /ralph-resume",
-        Trouble::Billing { .. } => "See to the account's credit, then /ralph-resume",
+        Trouble::Billing { .. } => "Add credit to the account, then /ralph-resume",
         Trouble::Model { .. } => "/model chooses another one, then /ralph-resume",
         _ => "`ralph run --continue` goes on in fresh sessions; in this one, /compact and then /ralph-resume",
     }

@@ -39,7 +39,7 @@ pub(crate) const WAITING: u64 = 28_800;
 /// The one that waits is listed before the one that judges: a client before 2.1.139 ignores arguments, takes the two for one, and runs the last of them.
 pub const HOOKS: [Hook; 10] = [
     waiting("Stop", "in an interactive session ralph waits for CI inside the stop hook, and the screen is held meanwhile"),
-    measuring("Stop", "ralph judges the stop", "no loop is held"),
+    measuring("Stop", "ralph judges the stop", "loops have no effect"),
     measuring("SubagentStop", "ralph verifies the subagent's work", "the work of check agents is not verified"),
     waiting("StopFailure", "an interactive session does not go on by itself after a rate limit or an error of the service"),
     hook("StopFailure", None, "a rate limit or an error of the service does not park the loop, and is missing in the journal"),

@@ -22,7 +22,7 @@ pub(super) fn step(guide: &mut Guide<'_>) -> Result<(), Failure> {
         setup::summarise(&plan, &format!(" (allows {})", named(&rules)));
     }
     let about = "  Claude Code asks before most commands, and a session of `ralph run` has no one to ask: it could not run the checks before it says that it is \
-                 done. These rules are for you and for this project only. Whoever may edit the tests and run them can do what you can; answer n if you \
+                 done. These rules are for you and for this project only. Anyone who may edit the tests and run them can do what you can; answer n if you \
                  want to be asked.";
     let question = format!("Let the agent run {} without asking (.claude/settings.local.json)?", named(&rules));
     if !guide.agrees(&question, about)? {

@@ -77,7 +77,7 @@ fn s2_8_events_that_are_missing() {
     }
     let patient = Patient::sound();
     patient.edit_user(|s| drop(s["hooks"]["Stop"].as_array_mut().unwrap().pop()));
-    patient.mends("hook.events", "error", &["the hook for Stop is not registered: no loop is held"], "ralph init");
+    patient.mends("hook.events", "error", &["the hook for Stop is not registered: loops have no effect"], "ralph init");
     // An entry without its type is skipped by the client, or costs the whole file.
     let patient = Patient::sound();
     patient.edit_user(|s| drop(answering(s, "Stop").as_object_mut().unwrap().remove("type")));

@@ -139,7 +139,7 @@ fn s4_7_start_warns_where_the_hook_is_not_registered_and_nowhere_else() {
     let patient = Patient::new();
     let out = start(&patient);
     assert_eq!(out.code, Some(0), "{out:?}");
-    assert_eq!(out.stderr, "warning: the hook is not registered with Claude Code: no loop is held. `ralph init`\n");
+    assert_eq!(out.stderr, "warning: the hook is not registered with Claude Code: loops have no effect. `ralph init`\n");
     let patient = Patient::sound();
     let out = start(&patient);
     assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""));

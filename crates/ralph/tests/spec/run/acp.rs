@@ -135,9 +135,9 @@ fn h6_each_ending_has_its_own_meaning() {
     for (work, code, words) in [
         ("fails -32603 'Unauthorized (401) from the service'", 12, "not signed in"),
         ("fails -32000 'Authentication required'", 12, "not signed in"),
-        ("fails 402 'pay first'", 12, "nothing left to pay with"),
-        ("ends refusal", 12, "does not take the request"),
-        ("ends max_tokens", 12, "does not take the request"),
+        ("fails 402 'pay first'", 12, "no credit left"),
+        ("ends refusal", 12, "rejected the request"),
+        ("ends max_tokens", 12, "rejected the request"),
         ("exit 3", 12, "exit code 3"),
     ] {
         let acp = Acp::new(work);
