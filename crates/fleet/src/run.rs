@@ -86,7 +86,11 @@ impl Queue {
             Queue::Dir => Arc::new(place.open()?),
             Queue::Nats(url, lease) => {
                 let access = nats::Access::from_env(env::of_nats);
-                Arc::new(nats::Nats::open(nats::Settings { access, lease: *lease, ..nats::Settings::new(url, &word(name)) })?)
+                let server = nats::Nats::open(nats::Settings { access, lease: *lease, ..nats::Settings::new(url, &word(name)) })?;
+                if let Some(advice) = server.advice() {
+                    anstream::eprintln!("note: {advice}");
+                }
+                Arc::new(server)
             }
         })
     }

@@ -207,6 +207,16 @@ fn f2_what_is_not_allowed_is_told_with_the_servers_words() {
     assert!(matches!(&error, Error::Denied(text) if text.contains("_INBOX")), "{error:?}");
 }
 
+/// An old server works, and a person is told that a newer one is safer.
+#[test]
+fn f2_an_old_server_is_told() {
+    for (version, is_told) in [(NatsVersion::Oldest, true), (NatsVersion::Newest, false)] {
+        let server = or_skip!(NatsServer::start(version, ""));
+        let advice = Nats::open(settings(&server.url())).unwrap().advice();
+        assert_eq!(advice.as_deref().is_some_and(|advice| advice.contains("2.12.7 or newer is safer")), is_told, "{advice:?}");
+    }
+}
+
 #[test]
 fn f2_a_full_server_says_so_and_nobody_loses() {
     let server =

@@ -10,13 +10,12 @@ use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
+
+use ralph_engine::sys::random;
 
 use super::{Changes, Cursor, Entry, Error, Hold, Holder, Put, Revision, Store, is_key, is_word};
 
@@ -32,7 +31,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Dir {
     root: PathBuf,
-    written: AtomicU64,
     stretch: Mutex<Stretch>,
 }
 
@@ -58,7 +56,7 @@ impl Dir {
             make(&root.join(folder)).map_err(|e| told(&e, "make", &root.join(folder)))?;
         }
         let stretch = Stretch { number: 1, ends: Instant::now() + TRUSTED_FOR, list_took: Duration::ZERO };
-        Ok(Dir { root: root.to_owned(), written: AtomicU64::new(0), stretch: Mutex::new(stretch) })
+        Ok(Dir { root: root.to_owned(), stretch: Mutex::new(stretch) })
     }
 
     pub fn root(&self) -> &Path {
@@ -71,11 +69,10 @@ impl Dir {
 
     /// Writes the value to a file of its own, whole and on the disk.
     fn write_unlinked(&self, value: &[u8]) -> Result<PathBuf, Error> {
-        let number = self.written.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{}-{number}-{:p}", std::process::id(), std::ptr::from_ref(self));
-        let path = self.root.join("unfinished").join(name);
+        // Machines and containers that share the folder have the same process ids.
+        let path = self.root.join("unfinished").join(random::uuid());
         let written = (|| {
-            let mut file = private().write(true).create(true).truncate(true).open(&path)?;
+            let mut file = private().write(true).create_new(true).open(&path)?;
             file.write_all(value)?;
             file.sync_data()
         })();

@@ -22,7 +22,8 @@ use ralph_engine::sys::random;
 use self::{link::Link, name::Name};
 use super::{Changes, Cursor, Entry, Error, Hold, Holder, Put, Revision, Store, is_key, is_word};
 
-pub use self::settings::{ADVISED, Access, OLDEST, Settings};
+use self::settings::{ADVISED, numbers};
+pub use self::settings::{Access, Settings};
 
 #[derive(Debug)]
 pub struct Nats {
@@ -73,9 +74,12 @@ impl Nats {
         Ok(Nats { link, runtime })
     }
 
-    /// The version of the server, which should not be older than [`ADVISED`].
-    pub fn server_version(&self) -> String {
-        self.link.server_version()
+    /// What a person should know of this server. It works all the same.
+    pub fn advice(&self) -> Option<String> {
+        let version = self.link.server_version();
+        let (major, minor, patch) = ADVISED;
+        let is_old = numbers(&version).is_some_and(|found| found < ADVISED);
+        is_old.then(|| format!("the NATS server is version {version}; {major}.{minor}.{patch} or newer is safer (docs/fleet-server.md)"))
     }
 
     /// Waits until all is seen that is written by now.

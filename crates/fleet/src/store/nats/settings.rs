@@ -7,10 +7,10 @@ use async_nats::{ConnectOptions, ServerAddr};
 use super::Error;
 
 /// The oldest server that has what the driver uses.
-pub const OLDEST: (u64, u64, u64) = (2, 9, 0);
+pub(super) const OLDEST: (u64, u64, u64) = (2, 9, 0);
 
 /// The oldest server without a published weakness that matters here.
-pub const ADVISED: (u64, u64, u64) = (2, 12, 7);
+pub(super) const ADVISED: (u64, u64, u64) = (2, 12, 7);
 
 /// How to reach the store of one fleet.
 #[derive(Debug, Clone)]
