@@ -190,10 +190,18 @@ fn f4_with_review_a_person_decides_what_lands() {
     assert_eq!(bed.git(&["show", "ralph/feature-list:a.txt"]), "better");
 }
 
-/// A lander that is killed after its push is not told: the next one finds the job on the branch.
+/// A lander that is killed after its push is not told: the next one finds the job on the branch, whether or not it would have landed it.
 #[test]
 fn f4_what_was_pushed_without_a_word_has_landed() {
-    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > a.txt; say a\n");
+    pushed_without_a_word(true);
+    pushed_without_a_word(false);
+}
+
+fn pushed_without_a_word(may_land: bool) {
+    let bed = Bed::new(
+        &[("feature_list.json", &compact(&[("A", "alpha")]))],
+        "case \"$task\" in beta) while [ ! -e \"$MARKS/go\" ]; do sleep 0.1; done;; esac; echo x > a.txt; say a\n",
+    );
     let (code, said) = bed.run("feature_list.json", &["--verify", "true", "--review"]);
     assert_eq!(code, 12, "{said}");
     let status = bed.status();
@@ -204,9 +212,16 @@ fn f4_what_was_pushed_without_a_word_has_landed() {
     let commit =
         bed.git(&["commit-tree", &format!("{work}^{{tree}}"), "-p", "main", "-p", &work, "-m", &format!("A\n\nRalph-Job: {fleet}/a\n")]);
     bed.git(&["branch", "ralph/feature-list", &commit]);
-    assert_eq!(bed.fleet(&["land", "A"]).0, 0);
-    let (code, said) = bed.run("feature_list.json", &["--verify", "true", "--review"]);
-    assert_eq!((code, bed.git(&["rev-parse", "ralph/feature-list"])), (0, commit), "{said}");
+    if may_land {
+        assert_eq!(bed.fleet(&["land", "A"]).0, 0);
+    }
+    // Something else goes on meanwhile.
+    assert_eq!(bed.fleet(&["add", "beta"]).0, 0);
+    let mut run = bed.start("feature_list.json", &["--verify", "true", "--review"]);
+    bed.until("the landing", || bed.of_job("a", "state") == "landed");
+    fs::write(bed.marks().join("go"), "").unwrap();
+    run.wait().unwrap();
+    assert_eq!((bed.of_job("a", "state"), bed.git(&["rev-parse", "ralph/feature-list"])), ("landed".to_owned(), commit), "{}", bed.log());
 }
 
 /// A lock file of which both sides changed: the target's version, brought up to date by its own tool.
