@@ -70,6 +70,22 @@ pub(crate) const AT_THE_PERSONS: [&str; 2] = [
     "--receive-pack=git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c receive.denyCurrentBranch=refuse -c receive.autogc=false receive-pack",
 ];
 
+/// The oldest git that merges without files.
+const OLDEST: (u64, u64) = (2, 38);
+
+/// Says before anything begins that this machine's git is too old. What does not tell its version is tried.
+pub(crate) fn refuse_old() -> Result<()> {
+    let said = Git::at(Path::new(".")).word(&["--version"])?;
+    let mut numbers = said.split_whitespace().nth(2).unwrap_or_default().split('.').map_while(|part| part.parse::<u64>().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), Some(minor)) if (major, minor) < OLDEST => Err(Problem::new(format!(
+            "this is git {major}.{minor}, and a fleet needs {}.{} or newer, which merges without files",
+            OLDEST.0, OLDEST.1
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// A loop's own files, as patterns: they belong into nobody's commit.
 pub(crate) const OF_A_LOOP: [&str; 2] = [".ralph/", ".claude/ralph-loop*.local.md"];
 

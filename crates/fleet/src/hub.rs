@@ -46,6 +46,7 @@ pub(crate) struct Hub {
 impl Hub {
     /// Opens it, and makes it where it is not there yet.
     pub(crate) fn open(place: &Place, settings: &Settings) -> Result<Self> {
+        git::refuse_old()?;
         let folder = place.hub();
         if !folder.join("HEAD").is_file() {
             git::init(&folder, true)?;

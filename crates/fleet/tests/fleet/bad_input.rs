@@ -38,6 +38,23 @@ fn f1_what_is_wrong_is_said_and_nothing_begins() {
     says(&["release", "do-it"], "with nobody");
 }
 
+/// An old git cannot merge without files: that is said before anything begins.
+#[test]
+fn f1_an_old_git_is_told() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > a.txt; say a\n");
+    let bin = bed.root.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let script = "#!/bin/sh\ncase \"$*\" in *--version*) echo 'git version 2.34.1'; exit;; esac\nPATH=/usr/bin:/bin exec git \"$@\"\n";
+    std::fs::write(bin.join("git"), script).unwrap();
+    std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let args = bed.run_args("feature_list.json", &["--verify", "true"]);
+    let mut command = bed.command(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let output = command.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("this is git 2.34, and a fleet needs 2.38 or newer"), "{said}");
+}
+
 /// A record of a newer version is left alone, and told.
 #[test]
 fn f2_a_newer_versions_job_is_left_alone() {
