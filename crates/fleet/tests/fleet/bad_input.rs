@@ -35,7 +35,7 @@ fn f1_what_is_wrong_is_said_and_nothing_begins() {
     assert_eq!(bed.fleet(&["add", "Do it"]).0, 0);
     says(&["cancel", "nobody"], "there is no job nobody");
     says(&["land", "do-it"], "not proven yet");
-    says(&["release", "do-it"], "with nobody");
+    says(&["release", "do-it"], "not held by a worker");
 }
 
 /// An old git cannot merge without files: that is said before anything begins.
