@@ -44,10 +44,14 @@ pub(crate) const TABLE: [Row; 32] = [
     row("pr", Rule::Allowed, "it only shows, and waits for what is decided elsewhere"),
     row("log", Rule::Allowed, "it only shows"),
     row("explain", Rule::Allowed, "it only shows"),
-    row("report", Rule::RefusedWith(&["html", "output", "open"]), "it would write a file that the agent may not be allowed to"),
+    row(
+        "report",
+        Rule::RefusedWith(&["html", "output", "open", "step_summary"]),
+        "it would write a file that the agent may not be allowed to",
+    ),
     row("diff", Rule::Allowed, "it only shows"),
     row("rollback", Rule::RefusedWithout("dry_run"), "it would overwrite files"),
-    row("item", Rule::Allowed, "an item counts as done only if its own commands pass"),
+    row("item", Rule::RefusedWith(&["directory"]), "items of this project are done if their own commands pass; others are not the agent's"),
     row("init", Rule::RefusedWithout("dry_run"), "only a person can change the client's settings"),
     row("uninstall", Rule::RefusedWithout("dry_run"), "only a person can change the client's settings"),
     row(
@@ -57,8 +61,8 @@ pub(crate) const TABLE: [Row; 32] = [
     ),
     row(
         "gate",
-        Rule::RefusedWith(&["accept", "gates", "junit"]),
-        "only a person can accept changes, choose other commands, or have a file written",
+        Rule::RefusedWith(&["accept", "gates", "junit", "directory"]),
+        "only a person can accept changes, choose other commands or another project, or have a file written",
     ),
     row("phase", Rule::Allowed, "it only shows"),
     row("trust", Rule::RefusedWithout("list"), "only a person can trust commands"),
@@ -125,7 +129,8 @@ mod tests {
                 Rule::RefusedWithout(option) => std::slice::from_ref(option),
             };
             for option in options {
-                assert!(command.get_arguments().any(|arg| arg.get_id() == option), "{} {option}", row.command);
+                let known = command.get_arguments().chain(tree.get_arguments()).any(|arg| arg.get_id() == option);
+                assert!(known, "{} {option}", row.command);
             }
         }
     }
@@ -139,7 +144,7 @@ mod tests {
         ("pr", &["wait", "timeout"]),
         ("log", &["follow", "since", "reason", "last"]),
         ("explain", &["what", "replay"]),
-        ("report", &["markdown", "junit", "prometheus", "step_summary", "all"]),
+        ("report", &["markdown", "junit", "prometheus", "all"]),
         ("diff", &["what", "stat", "paths"]),
         ("item", &["action", "ids", "list"]),
         ("gate", &["names", "preset", "cached", "keep_going"]),

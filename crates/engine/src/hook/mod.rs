@@ -70,7 +70,7 @@ pub(crate) struct Call {
 impl Call {
     fn of(event: Event, caller: Caller, invocation: Invocation) -> Self {
         Call {
-            project: Project::of_event(event.cwd.as_deref()),
+            project: Project::of_session(event.cwd.as_deref(), event.session()),
             client: if let Caller::Own(client) = caller { client } else { Client::default() },
             deadline: Deadline::of_client(invocation.limit()),
             invocation,
@@ -273,7 +273,9 @@ fn dispatch(call: &Call) -> Result<Outcome, Error> {
 
 /// When a session stops or is woken, the person is told what could not be shown to them before.
 fn told_what_waits(call: &Call, outcome: Outcome) -> Outcome {
-    let is_shown = call.event.kind == Kind::Stop || wake::is_wake(call);
+    // What an agent's own shell, a gate or another agent calls, no person sees.
+    let is_the_clients = !matches!(outcome.code, Reason::HOOK_SHELL | Reason::GATE_WITHIN | Reason::HOST_FOREIGN);
+    let is_shown = is_the_clients && (call.event.kind == Kind::Stop || wake::is_wake(call));
     let Some(session) = call.event.session().filter(|_| is_shown) else { return outcome };
     let lines = notices::take(&call.project, session, clock::now());
     if lines.is_empty() { outcome } else { Outcome { answer: outcome.answer.and_tell(&lines.join("\n")), ..outcome } }

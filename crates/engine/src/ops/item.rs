@@ -85,7 +85,7 @@ impl Listed {
 /// exists.
 pub fn lists(project: &Project, named: Option<&Path>, session: Option<&str>) -> Result<(Vec<Listed>, Vec<String>), Refusal> {
     let wanted = match named {
-        Some(path) => vec![Features::of(from_root(project, path))],
+        Some(path) => vec![a_list_of(project, path, session)?],
         None => declared_lists(project, session),
     };
     if wanted.is_empty() {
@@ -98,6 +98,25 @@ pub fn lists(project: &Project, named: Option<&Path>, session: Option<&str>) -> 
     let broken: Vec<String> = broken.into_iter().filter_map(Result::err).collect();
     let read: Vec<Listed> = read.into_iter().flatten().collect();
     if read.is_empty() { Err(Refusal::Because(broken.join("; "))) } else { Ok((read, broken)) }
+}
+
+/// The list that somebody names. An agent may mark what it may not edit, so for it that is one that is declared, or a plain file of the project's.
+fn a_list_of(project: &Project, path: &Path, session: Option<&str>) -> Result<Features, Refusal> {
+    let list = Features::of(from_root(project, path));
+    let real = |path: &str| project.root().join(path).canonicalize().ok();
+    let is_declared =
+        || declared_lists(project, session).iter().any(|known| real(&known.path).is_some_and(|file| Some(file) == real(&list.path)));
+    let is_hidden = |file: PathBuf| {
+        let root = project.root().canonicalize().unwrap_or_default();
+        file.strip_prefix(root).map_or(true, |inside| inside.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")))
+    };
+    if hosts::of_an_agent().is_some() && real(&list.path).is_some_and(is_hidden) && !is_declared() {
+        let shown = clean(&list.path);
+        return Err(Refusal::Because(format!(
+            "{shown} is no list of this loop or of ralph.toml: an agent may mark those, and plain files of the project"
+        )));
+    }
+    Ok(list)
 }
 
 /// A path relative to the current folder, as gates name it.

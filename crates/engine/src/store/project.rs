@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    store::{Error, loops, place::Place, private},
+    store::{Error, loops, place::Place, private, sessions},
     sys::{env, files},
 };
 
@@ -57,6 +57,17 @@ impl Project {
             Some(root) => Project::at(root),
             None => Project::upwards_from(Path::new(cwd.unwrap_or("."))),
         }
+    }
+
+    /// The same for a session, where the client does not say where it was started: a session that has a loop stays in that loop's project, whatever folders
+    /// appear below it.
+    pub(crate) fn of_session(cwd: Option<&str>, session: Option<&str>) -> Self {
+        let found = Project::of_event(cwd);
+        if env::project_dir().is_some() {
+            return found;
+        }
+        let own = session.and_then(sessions::root_of).filter(|root| found.root.starts_with(root) && root.is_dir());
+        own.map_or(found, Project::at)
     }
 
     /// The nearest folder from `start` upwards that has a loop or has had one, else the nearest with a `.claude` folder, else the repository. Never beyond the repository

@@ -49,6 +49,14 @@ pub(super) fn follow(project: &Project, l: &mut Loop) {
     l.holder = now;
 }
 
+/// The project in which this session has a loop.
+pub(super) fn root_of(session: &str) -> Option<PathBuf> {
+    let path = path(&Project::at(""), session)?;
+    let text = String::from_utf8(files::read(&path, MAX_BYTES).ok()?).ok()?;
+    let root = text.lines().nth(2)?;
+    private::is_own_folder(path.parent()?).then(|| PathBuf::from(root))
+}
+
 /// The loop that this session had, and lost without a word to ralph. Each such loop is returned once.
 pub(crate) fn lost(project: &Project, session: &str) -> Option<Lost> {
     let path = path(project, session)?;

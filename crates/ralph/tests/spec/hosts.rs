@@ -295,6 +295,23 @@ fn h3_a_loop_pauses_one_block_before_the_agents_own_cap() {
     }
 }
 
+/// Where the client does not say where it was started, a session stays in the project of its loop, whatever folders appear below it.
+#[test]
+fn t10_a_folder_of_the_agents_making_takes_no_session_out_of_its_loop() {
+    let codex = AGENTS.iter().find(|agent| agent.name == "codex").unwrap();
+    let bed = bed();
+    assert!(codex.stops(&bed, "I have begun.", false).blocks());
+    bed.write("src/.ralph/x", "mine");
+    std::fs::create_dir_all(bed.path("src/.claude")).unwrap();
+    let mut event = codex.event(&bed, "Stop", json!({"last_assistant_message": "I am done, it seems.", "stop_hook_active": true}));
+    event.insert("cwd".to_owned(), json!(bed.path("src")));
+    let mut command = bed.command(RALPH);
+    command.args(["hook", "codex"]).envs(codex.vars.iter().copied()).current_dir(bed.path("src"));
+    let answer = Answer::of(&run(&mut command, Value::Object(event).to_string().as_bytes()));
+    assert!(answer.blocks(), "{answer:?}");
+    assert_eq!(bed.iteration(), 3);
+}
+
 /// Qwen's settings in the project count as they do there, but for a higher cap: an agent may write them.
 #[test]
 fn h3_a_lower_cap_of_the_project_counts_and_a_higher_one_does_not() {

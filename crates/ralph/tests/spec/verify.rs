@@ -285,6 +285,18 @@ fn s3_4_a_state_that_cannot_be_written_lets_the_agent_go_unverified() {
     check(&bed, "a1").send().is_silent();
 }
 
+/// The line for the person waits for the client's next stop. A call from the agent's own shell, which no person sees, does not take it away.
+#[test]
+fn t2_s3_4_an_agents_own_call_takes_no_line_of_the_persons() {
+    let bed = bed(&["false"]);
+    fs::create_dir_all(bed.path(STATE)).unwrap();
+    check(&bed, "a1").send();
+    bed.stop("One.").env("AI_AGENT", "claude-code_2-1-325_agent").send().is_silent();
+    let line = bed.stop("Two.").send().line();
+    assert!(line.contains("the work of the agent check is unverified"), "{line}");
+    bed.stop("Three.").send().is_silent();
+}
+
 /// Two check agents at once, as two processes at the same time.
 #[test]
 fn s3_4_two_agents_at_once_keep_separate_counts() {

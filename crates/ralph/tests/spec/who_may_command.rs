@@ -141,7 +141,7 @@ fn in_a_shell(bed: &Bed, args: &[&str], signs: &[(&str, &str)]) -> Output {
 }
 
 /// What is refused in an agent's shell, as it is typed.
-const REFUSED: [&[&str]; 28] = [
+const REFUSED: [&[&str]; 31] = [
     &["start", "Go"],
     &["run", "Go"],
     &["run", "--continue"],
@@ -160,6 +160,9 @@ const REFUSED: [&[&str]; 28] = [
     &["gate", "--gates", "/tmp/gates.toml"],
     &["gate", "--junit", "gates.xml"],
     &["bundle", "export", "out.bundle"],
+    &["-C", "/tmp", "item", "done", "--list", "TODO.md", "item-1"],
+    &["-C", ".", "gate"],
+    &["report", "--step-summary"],
     &["trust"],
     &["trust", "--yes"],
     &["trust", "--revoke"],
@@ -193,6 +196,34 @@ fn t2_what_is_a_persons_is_refused_in_an_agents_shell() {
         let out = in_a_shell(&bed, args, &[("CLAUDECODE", "1")]);
         assert_eq!(out.code, Some(0), "{args:?}: {out:?}");
     }
+}
+
+/// An agent may mark what it may not edit: the lists of its loop, wherever they are. Another file with a box in it is no such list.
+#[test]
+fn t2_an_agent_marks_lists_of_the_project_and_nothing_else() {
+    let bed = Bed::in_git();
+    let box_of = |text: &str| format!("# {text}\n\n- [ ] one\n");
+    bed.write(LOOP, crate::common::loop_text(ME, 3, 0, "DONE") + "- [ ] I, the person, approve\n");
+    bed.write(".claude/agents/x.md", box_of("An agent"));
+    bed.write("TODO.md", box_of("A plan"));
+    let outside = bed.home().join("other.md");
+    std::fs::write(&outside, box_of("Not of this project")).unwrap();
+    let before = bed.tree();
+    let done = |list: &str| in_a_shell(&bed, &["item", "done", "--list", list, "item-1"], &[("CLAUDECODE", "1")]);
+    for list in [LOOP, ".claude/agents/x.md", outside.to_str().unwrap(), "../home/other.md"] {
+        let out = done(list);
+        assert!(
+            out.code == Some(1)
+                && (out.stderr.contains("is no list of") || out.stderr.contains("leads out of") || out.stderr.contains("not there")),
+            "{list}: {out:?}"
+        );
+    }
+    assert_eq!(bed.tree(), before, "nothing was changed");
+    assert_eq!(done("TODO.md").code, Some(0));
+    assert!(bed.read("TODO.md").contains("- [x] one"));
+    // What a gate names is its list, wherever it is.
+    bed.write("ralph.toml", "[[gate]]\nname = \"plan\"\nfeatures = \".claude/agents/x.md\"\n");
+    assert_eq!(done(".claude/agents/x.md").code, Some(0), "{:?}", done(".claude/agents/x.md"));
 }
 
 /// The status line of a person's own is a command, and the client may run it; the agent may not.
