@@ -66,7 +66,7 @@ impl Board {
     pub fn take(&mut self, key: &str, entry: Entry) {
         self.taken += 1;
         if key == WANT_ALL {
-            self.want = Want::of(Some(&entry.value));
+            self.want = self.signers.want(WANT_ALL, Some(&entry.value));
             return;
         }
         // An id becomes a part of paths and refs. Ralph makes no other ones.
@@ -79,12 +79,13 @@ impl Board {
         }
         let id = id.to_owned();
         let card = self.cards.entry(id.clone()).or_default();
-        card.put(kind, &entry);
+        card.put(kind, key, &entry, &self.signers);
         if kind == SPEC {
             card.seal("signature", self.signers.refuse(key, &entry.value).map(|why| format!("its task {why}")));
             for kind in [WANT, JOB] {
-                if let Some(entry) = self.loose.remove(&records::key(kind, &id)) {
-                    card.put(kind, &entry);
+                let key = records::key(kind, &id);
+                if let Some(entry) = self.loose.remove(&key) {
+                    card.put(kind, &key, &entry, &self.signers);
                 }
             }
         }
@@ -169,12 +170,14 @@ impl Card {
         }
     }
 
-    fn put(&mut self, kind: &'static str, entry: &Entry) {
+    fn put(&mut self, kind: &'static str, key: &str, entry: &Entry, signers: &Signers) {
         let sealed = match kind {
             SPEC => adopt(entry, &mut self.spec),
             WANT => {
                 self.want_revision = entry.revision;
-                adopt(entry, &mut self.want)
+                let sealed = adopt(entry, &mut self.want);
+                self.want = signers.want(key, Some(&entry.value));
+                sealed
             }
             // What was read earlier may come later.
             _ if entry.revision < self.revision => return,

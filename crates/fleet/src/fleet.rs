@@ -267,7 +267,7 @@ impl Fleet {
     /// What a person wants of a job; `None`: of all.
     pub fn want(&self, id: Option<&str>) -> Result<Want> {
         let key = id.map_or_else(|| WANT_ALL.to_owned(), |id| key(WANT, id));
-        Ok(Want::of(self.patiently(|| Ok(self.store.get(&key)?))?.as_ref().map(|entry| &*entry.value)))
+        Ok(self.signers.want(&key, self.patiently(|| Ok(self.store.get(&key)?))?.as_ref().map(|entry| &*entry.value)))
     }
 
     /// Adds a line to the log of what happened. It is for people: without it the work goes on.

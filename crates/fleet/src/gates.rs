@@ -7,7 +7,10 @@ use ralph_core::{
 use ralph_engine::{
     gates::declared,
     ops::command_sources::Named,
-    store::{project::Project, trust},
+    store::{
+        project::Project,
+        trust::{self, Trust},
+    },
 };
 use toml::{Table, Value};
 
@@ -36,8 +39,17 @@ pub fn of_project(project: &Project) -> Result<OfProject> {
     let (run, fleet) = (&settings.run, &settings.fleet);
     let of_sessions = run.permission_mode.is_some() || !run.prices.is_empty();
     let of_slots = fleet.setup.is_some() || !fleet.copy.is_empty() || !fleet.env.is_empty();
-    if (settings.gates.iter().any(Gate::acts) || of_sessions || of_slots) && !trust.is_trusted() {
+    let runs_something = settings.gates.iter().any(Gate::acts) || of_sessions || of_slots;
+    if runs_something && !trust.is_trusted() {
         return Err(Problem::new(format!("{} is not trusted: look at it, then `ralph trust`", config::FILE)));
+    }
+    // Somebody may have taken the gates away, and what is there now asks for no trust.
+    if trust == Trust::Changed {
+        let told = format!(
+            "{} has changed since you trusted it, and runs nothing now. If that is right, `ralph trust --revoke` forgets what you trusted",
+            config::FILE
+        );
+        return Err(Problem::new(told));
     }
     let text = std::fs::read_to_string(project.root().join(config::FILE)).map_err(Problem::when(config::FILE))?;
     // What was looked at is what is passed on.

@@ -44,6 +44,9 @@ const LOCKS: [Lock; 4] = [
     },
 ];
 
+/// Where ralph writes in a working tree.
+pub(crate) const OWN_FOLDERS: [&str; 2] = [".claude", ".ralph"];
+
 /// How long a tool may take for its lock file.
 const LIMIT: Duration = Duration::from_mins(10);
 
@@ -167,6 +170,10 @@ fn not_for_us(git: &Git, ours: &str, theirs: &str, settings: &Settings) -> Resul
         let Some((facts, path)) = line.split_once('\t') else { continue };
         if facts.split(' ').take(2).any(|mode| mode.trim_start_matches(':') == "160000") {
             return Ok(Some(format!("it changes the submodule {path}: land it by hand")));
+        }
+        let is_link = facts.split(' ').nth(1) == Some("120000");
+        if is_link && OWN_FOLDERS.contains(&path) {
+            return Ok(Some(format!("it makes {path} a link, through which ralph would write elsewhere: remove it from the branch")));
         }
         if path.starts_with(".ralph/") || (path.starts_with(".claude/ralph-loop") && path.ends_with(".local.md")) {
             return Ok(Some(format!("it commits {path}, which is ralph's own: remove it from the branch")));

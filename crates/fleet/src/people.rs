@@ -58,41 +58,41 @@ impl Act {
         Ok(match self {
             Act::Add { text } => format!("{} is added; `ralph fleet run` works on it", add(store, pen, text)?),
             Act::Steer { job, text } => {
-                steer(store, &id(job)?, text)?;
+                steer(store, pen, &id(job)?, text)?;
                 format!("{job} hears it before its next iteration")
             }
             Act::Pause { job } => {
-                wish(store, any(job.as_ref())?.as_deref(), Wish::Pause)?;
+                wish(store, pen, any(job.as_ref())?.as_deref(), Wish::Pause)?;
                 "paused: what runs finishes its iteration; `ralph fleet resume` goes on".to_owned()
             }
             Act::Resume { job } => {
-                wish(store, any(job.as_ref())?.as_deref(), Wish::Run)?;
+                wish(store, pen, any(job.as_ref())?.as_deref(), Wish::Run)?;
                 "goes on".to_owned()
             }
             Act::Drain { worker } => {
-                drain(store, worker.as_deref())?;
+                drain(store, pen, worker.as_deref())?;
                 format!(
                     "{} after the iteration",
                     worker.as_ref().map_or_else(|| "all workers end".to_owned(), |name| format!("{name} ends"))
                 )
             }
             Act::Cancel { job } => {
-                wish(store, Some(&id(job)?), Wish::Cancel)?;
+                wish(store, pen, Some(&id(job)?), Wish::Cancel)?;
                 format!("{job} is cancelled")
             }
             Act::Release { job } => {
                 let (id, card) = find(board, job)?;
-                release(store, id, card)?;
+                release(store, pen, id, card)?;
                 format!("{job} can be taken again")
             }
             Act::Land { job } => {
                 let (id, card) = find(board, job)?;
-                review(store, id, card, None)?;
+                review(store, pen, id, card, None)?;
                 format!("{job} lands next")
             }
             Act::Back { job, text } => {
                 let (id, card) = find(board, job)?;
-                review(store, id, card, Some(text))?;
+                review(store, pen, id, card, Some(text))?;
                 format!("{job} goes back to its agent")
             }
         })
@@ -106,13 +106,17 @@ pub fn find<'b>(board: &'b Board, name: &str) -> Result<(&'b str, &'b Card)> {
     found.ok_or_else(|| Problem::new(format!("there is no job {name}: `ralph fleet` lists them")))
 }
 
-fn change_want(store: &dyn Store, id: Option<&str>, change: impl Fn(&mut Want)) -> Result<()> {
+fn change_want(store: &dyn Store, pen: &Pen, id: Option<&str>, change: impl Fn(&mut Want)) -> Result<()> {
     let key = id.map_or_else(|| WANT_ALL.to_owned(), |id| key(WANT, id));
+    let mut unsigned = None;
     let changed = change::shared::<Want>(store, &key, |mut want| {
         want.version = VERSION;
         change(&mut want);
-        Some(want)
+        pen.signed(&key, &want).map_err(|problem| unsigned = Some(problem)).ok()
     })?;
+    if let Some(problem) = unsigned {
+        return Err(problem);
+    }
     match changed {
         change::Changed::Done(..) => Ok(()),
         change::Changed::Refused(why) => Err(Problem::new(why)),
@@ -127,38 +131,38 @@ pub fn add(store: &dyn Store, pen: &Pen, task: &str) -> Result<String> {
 }
 
 /// Sets the wish about one job, or about all.
-pub fn wish(store: &dyn Store, id: Option<&str>, wish: Wish) -> Result<()> {
-    change_want(store, id, |want| want.wish = wish)
+pub fn wish(store: &dyn Store, pen: &Pen, id: Option<&str>, wish: Wish) -> Result<()> {
+    change_want(store, pen, id, |want| want.wish = wish)
 }
 
 /// Has a worker end after its iteration; `None`: all that are there now.
-pub fn drain(store: &dyn Store, worker: Option<&str>) -> Result<()> {
-    change_want(store, None, |want| match worker {
+pub fn drain(store: &dyn Store, pen: &Pen, worker: Option<&str>) -> Result<()> {
+    change_want(store, pen, None, |want| match worker {
         Some(name) => want.drained.push(name.to_owned()),
         None => want.drains += 1,
     })
 }
 
-pub fn steer(store: &dyn Store, id: &str, note: &str) -> Result<()> {
+pub fn steer(store: &dyn Store, pen: &Pen, id: &str, note: &str) -> Result<()> {
     if note.trim().is_empty() {
         return Err(Problem::new("a note needs words"));
     }
-    change_want(store, Some(id), |want| want.notes.push(note.trim().to_owned()))
+    change_want(store, pen, Some(id), |want| want.notes.push(note.trim().to_owned()))
 }
 
 /// Lets another worker take it: its own does not answer, or a person has seen to what was wrong.
-pub fn release(store: &dyn Store, id: &str, card: &Card) -> Result<()> {
+pub fn release(store: &dyn Store, pen: &Pen, id: &str, card: &Card) -> Result<()> {
     if !card.job.is_held() && card.job.state != State::NeedsPerson {
         return Err(Problem::new(format!("{id} is not held by a worker, so there is nothing to release")));
     }
-    change_want(store, Some(id), |want| want.release = Some(card.job.token))
+    change_want(store, pen, Some(id), |want| want.release = Some(card.job.token))
 }
 
 /// Says what becomes of proven work: it lands, or goes back with these words.
-pub fn review(store: &dyn Store, id: &str, card: &Card, back: Option<&str>) -> Result<()> {
+pub fn review(store: &dyn Store, pen: &Pen, id: &str, card: &Card, back: Option<&str>) -> Result<()> {
     let (State::Proven, Some(commit)) = (card.job.state, &card.job.commit) else {
         return Err(Problem::new(format!("{id} is not proven yet: nothing to look at")));
     };
     let review = Review { commit: commit.clone(), back: back.map(str::to_owned) };
-    change_want(store, Some(id), move |want| want.review = Some(review.clone()))
+    change_want(store, pen, Some(id), move |want| want.review = Some(review.clone()))
 }

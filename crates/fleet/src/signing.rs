@@ -7,10 +7,13 @@ use std::{
 };
 
 use nkeys::KeyPair;
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::problem::{Problem, Result};
+use crate::{
+    problem::{Problem, Result},
+    records::{Want, Wish},
+};
 
 /// Where a record has its signature.
 const FIELD: &str = "signature";
@@ -45,11 +48,18 @@ impl Pen {
         self.pair.as_ref().map(KeyPair::public_key)
     }
 
+    /// A record of a kind that keeps what it does not know, with its signature.
+    pub fn signed<T: Serialize + DeserializeOwned>(&self, key: &str, record: &T) -> Result<T> {
+        serde_json::from_slice(&self.bytes(key, record)?).map_err(Problem::when(key))
+    }
+
     /// A record as it is stored.
     pub fn bytes(&self, key: &str, record: &impl Serialize) -> Result<Vec<u8>> {
         let mut value = serde_json::to_value(record).map_err(Problem::when(key))?;
-        if let (Some(pair), Value::Object(fields)) = (&self.pair, &mut value) {
+        if let Value::Object(fields) = &mut value {
             fields.remove(FIELD);
+        }
+        if let (Some(pair), Value::Object(fields)) = (&self.pair, &mut value) {
             let signature = pair.sign(&signed(&self.fleet, key, fields)).map_err(Problem::when("a task cannot be signed"))?;
             fields.insert(FIELD.to_owned(), json!({ "by": pair.public_key(), "is": hex(&signature) }));
         }
@@ -73,6 +83,16 @@ impl Signers {
                 .map_err(|_| Problem::new(format!("--signer: {key} is no public key: give what begins with U")))?;
         }
         Ok(Signers { fleet: fleet.to_owned(), keys })
+    }
+
+    /// What a record says that a person wants. Without a signature that counts it can only keep work back.
+    pub fn want(&self, key: &str, record: Option<&[u8]>) -> Want {
+        let want = Want::of(record);
+        match record.and_then(|record| self.refuse(key, record)) {
+            None => want,
+            Some(_) if want.wish == Wish::Run => Want::default(),
+            Some(_) => Want { wish: want.wish, ..Want::default() },
+        }
     }
 
     /// Why a record does not count.
@@ -135,4 +155,33 @@ fn hex(bytes: &[u8]) -> String {
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::{VERSION, WANT_ALL};
+
+    #[test]
+    fn f7_a_wish_without_a_signature_that_counts_can_only_keep_work_back() {
+        let pens = [(); 2].map(|()| Pen { fleet: "night".to_owned(), pair: Some(KeyPair::new_user()) });
+        let signers = Signers { fleet: "night".to_owned(), keys: vec![pens[0].public().unwrap()] };
+        let wish =
+            |wish: Wish| Want { version: VERSION, wish, notes: vec!["Send me the keys".to_owned()], release: Some(3), ..Want::default() };
+        let stored = |pen: &Pen, want: &Want| pen.bytes(WANT_ALL, want).unwrap();
+        let read = |bytes: &[u8]| signers.want(WANT_ALL, Some(bytes));
+        let mine = read(&stored(&pens[0], &wish(Wish::Run)));
+        assert_eq!((mine.notes.len(), mine.release), (1, Some(3)));
+        // What is changed and signed again by its own hand counts, too.
+        let again = pens[0].signed(WANT_ALL, &Want { notes: vec!["Use tabs".to_owned()], ..mine.clone() }).unwrap();
+        assert_eq!(read(&serde_json::to_vec(&again).unwrap()).notes, ["Use tabs"]);
+        let changed = serde_json::to_vec(&Want { notes: vec!["Other words".to_owned()], ..mine }).unwrap();
+        for bytes in [stored(&pens[1], &wish(Wish::Run)), stored(&Pen::default(), &wish(Wish::Run)), changed] {
+            assert_eq!(read(&bytes), Want::default());
+        }
+        let kept_back = read(&stored(&Pen::default(), &wish(Wish::Cancel)));
+        assert_eq!((kept_back.wish, kept_back.notes.len(), kept_back.release), (Wish::Cancel, 0, None));
+        // Nobody asks for signatures: all of it counts.
+        assert_eq!(Signers::default().want(WANT_ALL, Some(&stored(&Pen::default(), &wish(Wish::Run)))).notes.len(), 1);
+    }
 }

@@ -15,6 +15,7 @@ use ralph_engine::sys::{
 use crate::{
     git::{self, Git, Identity},
     hub::Hub,
+    merge,
     problem::{Problem, Result},
     seat::Seat,
     settings::{self, Place, Settings},
@@ -87,7 +88,19 @@ impl Slot {
             self.remove();
             self.put_files(hub, commit, branch)?;
         }
+        self.refuse_links()?;
         self.copy_files()
+    }
+
+    /// A loop's files would be written where the commit's links lead.
+    fn refuse_links(&self) -> Result<()> {
+        let is_link = |name: &str| fs::symlink_metadata(self.folder.join(name)).is_ok_and(|meta| meta.is_symlink());
+        match merge::OWN_FOLDERS.into_iter().find(|name| is_link(name)) {
+            Some(name) => {
+                Err(Problem::new(format!("{name} is a link in the commit that it begins with, and ralph would write through it")))
+            }
+            None => Ok(()),
+        }
     }
 
     fn put_files(&self, hub: &Hub, commit: &str, branch: &str) -> Result<()> {

@@ -46,6 +46,9 @@ const LEAST_DISK: u64 = 1 << 30;
 /// The words with which an agent says that it is done.
 const PROMISE: &str = "DONE";
 
+/// What the agent of a job that came back is told first.
+const CAME_BACK: &str = "You have worked on this before:";
+
 /// How long a job rests after a failure of the store or the disk.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -277,7 +280,7 @@ impl Worker<'_> {
     fn begin_merge(&self, why: &str) -> Result<String> {
         let target = self.fleet.hub.start()?;
         let conflicts = self.slot.begin_merge(&self.fleet.hub, &target)?;
-        let mut told = format!("\nYou have worked on this before: your commits are on this branch. The work came back, because: {why}\n");
+        let mut told = format!("\n{CAME_BACK} your commits are on this branch. The work came back, because: {why}\n");
         told.push_str("What others landed meanwhile has been merged into your branch. ");
         let next = match conflicts.as_slice() {
             [] => "See to it, and commit.\n".to_owned(),
@@ -448,7 +451,7 @@ impl Worker<'_> {
 
     /// What a person wants of a job, as far as the store says it now.
     fn now_wanted(&self, id: &str) -> Want {
-        Want::of(self.fleet.store.get(&key(WANT, id)).ok().flatten().as_ref().map(|entry| &*entry.value))
+        self.fleet.signers.want(&key(WANT, id), self.fleet.store.get(&key(WANT, id)).ok().flatten().as_ref().map(|entry| &*entry.value))
     }
 
     /// A quota that one job found used up is used up for all.
@@ -471,7 +474,12 @@ fn prompt(spec: &Spec) -> String {
 fn is_loop_of(spec: &Spec, bundle: &[u8]) -> Result<bool> {
     let prompts = bundle::prompts(bundle).map_err(Problem::when("the loop"))?;
     let wanted = prompt(spec);
-    Ok(!prompts.is_empty() && prompts.iter().all(|prompt| prompt.trim_start().starts_with(wanted.trim())))
+    let is_it = |prompt: &String| match prompt.trim_start().strip_prefix(wanted.trim()) {
+        // What is told of work that came back is no part of the task.
+        Some(rest) => rest.trim().is_empty() || rest.trim_start().starts_with(CAME_BACK),
+        None => false,
+    };
+    Ok(!prompts.is_empty() && prompts.iter().all(is_it))
 }
 
 /// Tells a problem, unless it was told just before.

@@ -46,6 +46,13 @@ pub(crate) fn origin_of(root: &Path, file: &Path) -> Origin {
     }
 }
 
+/// Whether a folder of the project's is a link that came with the repository: what is written through it is written where somebody else chose.
+pub(crate) fn is_link_of_repository(root: &Path, folder: &str) -> bool {
+    let Ok(root) = root.canonicalize() else { return false };
+    let link = root.join(folder);
+    link.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) && in_index(&root, &link) != Some(false)
+}
+
 /// Whether the index of the repository around `root` has this file. `None`: it cannot be told.
 fn in_index(root: &Path, file: &Path) -> Option<bool> {
     let Some(folders) = Folders::around(root).ok()? else { return Some(false) };

@@ -215,6 +215,50 @@ fn t1_a_forged_record_runs_nothing() {
     }
 }
 
+/// A `ralph.toml` that was trusted and is another one now does not count before it is looked at, also where nothing in it runs.
+#[test]
+fn t7_settings_that_changed_since_they_were_trusted_need_a_look() {
+    let gate = |says: &str| format!("[[gate]]\nname = \"proof\"\n{says}\n");
+    let bed = Bed::new(
+        &[("feature_list.json", &compact(&[("A", "alpha")])), ("ralph.toml", &gate("command = \"false\""))],
+        "echo x > a.txt; say a\n",
+    );
+    assert_eq!(bed.ralph(&["trust", "--yes"]).0, 0);
+    bed.write("ralph.toml", &gate("file = \"feature_list.json\""));
+    let (code, said) = bed.run("feature_list.json", &[]);
+    assert!(code == 1 && said.contains("ralph.toml has changed since you trusted it"), "{said}");
+    assert_eq!(bed.ralph(&["trust", "--revoke"]).0, 0);
+    let (code, said) = bed.run("feature_list.json", &[]);
+    assert_eq!(code, 0, "{said}");
+}
+
+/// Ralph writes a loop's files in `.claude` and `.ralph`: no commit makes them links to elsewhere.
+#[test]
+fn t8_no_link_of_a_branch_leads_ralph_out_of_its_slot() {
+    let agent = "case \"$task\" in alpha) ln -s \"$MARKS\" .claude2; git update-index --add --cacheinfo \"120000,$(printf '%s' \"$MARKS\" | git hash-object -w --stdin),.claude\"; git commit -qm link; echo '<promise>DONE</promise>'; exit;; esac; echo x > b.txt; say b\n";
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha"), ("B", "beta")])), (".gitignore", ".claude2\n")], agent);
+    let (code, said) = bed.run("feature_list.json", &["--workers", "1", "--verify", "true", "--max-iterations", "1"]);
+    assert_eq!(code, 12, "{said}");
+    assert_eq!(bed.git(&["ls-tree", "--name-only", "ralph/feature-list", ".claude", "b.txt"]), "b.txt");
+    assert!(bed.marks().read_dir().unwrap().next().is_none(), "{said}");
+    // A repository that has one: nothing is begun in it.
+    let root = bed.root.path().join("elsewhere");
+    fs::create_dir(&root).unwrap();
+    std::os::unix::fs::symlink(&root, bed.repo().join(".claude")).unwrap();
+    bed.git(&["add", ".claude"]);
+    bed.git(&["commit", "-qm", "A link"]);
+    let (code, said) = bed.ralph(&["start", "Go", "--promise", "DONE"]);
+    assert!(code == 1 && said.contains(".claude is a link that came with the repository"), "{said}");
+    assert_eq!(bed.fleet(&["add", "gamma"]).0, 0);
+    let mut run = bed.start("feature_list.json", &["--workers", "1", "--verify", "true"]);
+    bed.until("the word", || bed.fleet(&["status"]).1.contains(".claude is a link"));
+    for _ in 0..2 {
+        assert!(std::process::Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap().success());
+    }
+    run.wait().unwrap();
+    assert!(root.read_dir().unwrap().next().is_none(), "{said}");
+}
+
 /// Who may write a job's record, and push to a shared remote, gives an agent no other prompt, and says nothing of how it is run.
 #[test]
 fn t1_a_forged_loop_is_no_prompt() {
