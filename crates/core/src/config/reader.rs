@@ -9,7 +9,7 @@ use super::{
     FeaturesTable, Fleet, GateTable, Notify, Problem, PullRequests, Running, Verify,
     keys::{Key, Kind, Table},
 };
-use crate::text::{line_of, suggest};
+use crate::text::{line_of, opening, suggest};
 
 /// A table of the file whose keys are all known.
 pub(super) struct Fields<'a> {
@@ -82,8 +82,14 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn problem(&self, what: impl Into<String>) -> Problem {
-        Problem::new(self.line, what)
+        Problem::new(self.line, in_short(what.into()))
     }
+}
+
+/// A value can be as long as the file.
+fn in_short(what: String) -> String {
+    const MOST: usize = 1_000;
+    if what.len() <= MOST { what } else { opening(&what, MOST) }
 }
 
 /// The message about a key that is not known in this table.
@@ -104,7 +110,7 @@ fn unknown(name: &str, table: &'static Table) -> String {
 
 impl<'a> Field<'a> {
     pub(super) fn problem(&self, what: impl Into<String>) -> Problem {
-        Problem::new(self.line, what)
+        Problem::new(self.line, in_short(what.into()))
     }
 
     /// The value is of another type.

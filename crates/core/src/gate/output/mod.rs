@@ -300,7 +300,8 @@ impl<'a> Excerpt<'a> {
         self.add_errors(Rank::Why, self.limit);
         self.add_errors(Rank::Which, self.limit);
         let text = self.rendered();
-        if text.is_empty() { self.one_line() } else { text }
+        // What marks cost is an estimate: errors whose neighbours lie among each other have more of them.
+        if text.is_empty() { self.one_line() } else { cut(&text, self.limit) }
     }
 
     /// Errors of both streams in turn.
