@@ -239,11 +239,14 @@ fn pains_6_without_the_variable_the_project_is_found_upwards() {
     bed.work().env("CLAUDE_PROJECT_DIR", "/gone/away").field("cwd", deep.to_str().unwrap()).send().blocks_with(PROMPT);
     bed.work().env("CLAUDE_PROJECT_DIR", "relative").field("cwd", deep.to_str().unwrap()).send().blocks_with(PROMPT);
     assert_eq!(bed.iteration(), 4);
-    // A repository in between is a border.
+    // A repository in between is a border for others; the session that has the loop stays in it.
     let inner = bed.path("vendor/lib");
     fs::create_dir_all(inner.join(".git")).unwrap();
-    at(&inner).is_silent();
+    let of_another = bed.work().no_env("CLAUDE_PROJECT_DIR").field("session_id", OTHER).field("cwd", inner.to_str().unwrap()).cwd("/");
+    of_another.env("CLAUDE_CODE_SESSION_ID", OTHER).send().is_silent();
     assert_eq!(bed.iteration(), 4);
+    at(&inner).blocks_with(PROMPT);
+    assert_eq!(bed.iteration(), 5);
     // The home folder's `.claude` is configuration and no project.
     fs::create_dir_all(bed.home().join(".claude")).unwrap();
     let in_home = bed.home().join("code");
