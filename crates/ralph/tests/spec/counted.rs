@@ -70,10 +70,11 @@ fn watched<T>(path: &Path, work: impl FnOnce() -> T) -> T {
                 thread::sleep(Duration::from_millis(1));
             }
         });
-        let done = work();
+        // The reader ends with the work, also where that fails.
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         is_over.store(true, Ordering::Relaxed);
         reader.join().unwrap();
-        done
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
