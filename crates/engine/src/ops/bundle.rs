@@ -17,8 +17,7 @@ use serde_json::Value;
 
 use crate::{
     gates::declared::LOOP_ORIGIN,
-    git::tracked,
-    ops::{Refusal, choose},
+    ops::{Refusal, choose, linked_elsewhere},
     store::{Error, journal, place::Place, project::Project, project_lock::Locked, runner, seal, trust},
     sys::{exchange, files},
     view,
@@ -118,10 +117,8 @@ pub struct Import {
 /// Puts a loop into this project.
 pub fn import(project: &Project, bytes: &[u8], allowed: Import) -> Result<Carried, Refusal> {
     let bundle = Bundle::read(bytes)?.moved_to(project)?;
-    if tracked::is_link_of_repository(project.root(), ".claude") {
-        return Err(Refusal::Because(
-            ".claude is a link that came with the repository, and the loop's file would be written where it leads".to_owned(),
-        ));
+    if let Some(why) = linked_elsewhere(project) {
+        return Err(Refusal::Because(why));
     }
     let locked = Locked::acquire(project)?;
     bundle.refuse_conflicts(&locked, allowed.replace)?;

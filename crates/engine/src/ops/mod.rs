@@ -69,6 +69,12 @@ pub enum Refusal {
     Store(Error),
 }
 
+/// Why no file of a loop's is written here.
+fn linked_elsewhere(project: &Project) -> Option<String> {
+    let told = || ".claude is a link that came with the repository, and the loop's file would be written where it leads: remove it, or make it a folder";
+    git::tracked::is_link_of_repository(project.root(), ".claude").then(|| told().to_owned())
+}
+
 impl From<git::Problem> for Refusal {
     fn from(problem: git::Problem) -> Self {
         Refusal::Because(problem.to_string())

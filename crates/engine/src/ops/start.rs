@@ -21,9 +21,8 @@ use crate::{
         declared::{self, LOOP_ORIGIN},
         loop_start::{self, Begun},
     },
-    git::tracked,
     hosts::{self, Host},
-    ops::{Asker, Refusal, item},
+    ops::{Asker, Refusal, item, linked_elsewhere},
     stop,
     store::{
         journal,
@@ -176,8 +175,6 @@ fn checked(project: &Project, request: &Request, name: &str) -> Result<Vec<Run>,
         Some("the completion promise needs words".to_owned())
     } else if request.prompt.len() > MAX_PROMPT {
         Some(format!("the prompt is longer than {} MB: put the details in a file and name it in the prompt", MAX_PROMPT >> 20))
-    } else if tracked::is_link_of_repository(project.root(), ".claude") {
-        Some(".claude is a link that came with the repository, and the loop's file would be written where it leads: remove it, or make it a folder".to_owned())
     } else if !is_name(name) {
         Some(format!("\"{name}\" is no name for a loop: use letters, digits, - and _"))
     } else if verify.iter().any(|run| run.shown().is_empty() || run.shown().contains('\0')) {
@@ -188,7 +185,7 @@ fn checked(project: &Project, request: &Request, name: &str) -> Result<Vec<Run>,
         Some("a deadline needs a command that it is for: give --verify as well".to_owned())
     } else {
         // Later the loop could only pause for it; now a person is there to fix it.
-        preset.and_then(|preset| declared::preset_problem(project, preset))
+        linked_elsewhere(project).or_else(|| preset.and_then(|preset| declared::preset_problem(project, preset)))
     };
     problem.map_or(Ok(verify), |problem| Err(Refusal::Because(problem)))
 }

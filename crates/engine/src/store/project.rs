@@ -53,21 +53,16 @@ impl Project {
 
     /// The project of a hook call: where the client was started, else found upwards from the event's folder.
     pub fn of_event(cwd: Option<&str>) -> Self {
-        match env::project_dir().filter(|dir| dir.is_absolute() && dir.is_dir()) {
-            Some(root) => Project::at(root),
-            None => Project::upwards_from(Path::new(cwd.unwrap_or("."))),
-        }
+        started_in().map_or_else(|| Project::upwards_from(Path::new(cwd.unwrap_or("."))), Project::at)
     }
 
     /// The same for a session, where the client does not say where it was started: a session that has a loop stays in that loop's project, whatever folders
     /// appear below it.
     pub(crate) fn of_session(cwd: Option<&str>, session: Option<&str>) -> Self {
         let found = Project::of_event(cwd);
-        if env::project_dir().is_some() {
-            return found;
-        }
-        let own = session.and_then(sessions::root_of).filter(|root| found.root.starts_with(root) && root.is_dir());
-        own.map_or(found, Project::at)
+        let session = session.filter(|_| started_in().is_none());
+        let own = session.and_then(|session| sessions::root_of(&found, session));
+        own.filter(|root| found.root.starts_with(root) && root.is_dir()).map_or(found, Project::at)
     }
 
     /// The nearest folder from `start` upwards that has a loop or has had one, else the nearest with a `.claude` folder, else the repository. Never beyond the repository
@@ -240,4 +235,8 @@ fn make_private(own: &Path) {
             }
         }
     }
+}
+/// The folder that the client was started in, where it says so.
+fn started_in() -> Option<PathBuf> {
+    env::project_dir().filter(|dir| dir.is_absolute() && dir.is_dir())
 }

@@ -49,24 +49,25 @@ pub(super) fn follow(project: &Project, l: &mut Loop) {
     l.holder = now;
 }
 
-/// The project in which this session has a loop.
-pub(super) fn root_of(session: &str) -> Option<PathBuf> {
-    let path = path(&Project::at(""), session)?;
-    let text = String::from_utf8(files::read(&path, MAX_BYTES).ok()?).ok()?;
-    let root = text.lines().nth(2)?;
-    private::is_own_folder(path.parent()?).then(|| PathBuf::from(root))
+/// The loop that this session has, as it was noted, and the root of its project.
+fn noted(project: &Project, session: &str) -> Option<(Lost, String)> {
+    let path = path(project, session)?;
+    let bytes = files::read(&path, MAX_BYTES).ok()?;
+    let mut lines = std::str::from_utf8(&bytes).ok()?.lines();
+    let of_loop = Lost { id: lines.next()?.to_owned(), name: lines.next()?.to_owned() };
+    let root = lines.next()?.to_owned();
+    private::is_own_folder(path.parent()?).then_some((of_loop, root))
+}
+
+/// The project in which this session has a loop; `beside` is any project of the same user.
+pub(super) fn root_of(beside: &Project, session: &str) -> Option<PathBuf> {
+    noted(beside, session).map(|(_, root)| PathBuf::from(root))
 }
 
 /// The loop that this session had, and lost without a word to ralph. Each such loop is returned once.
 pub(crate) fn lost(project: &Project, session: &str) -> Option<Lost> {
-    let path = path(project, session)?;
-    let bytes = files::read(&path, MAX_BYTES).ok()?;
-    let mut lines = std::str::from_utf8(&bytes).ok()?.lines();
-    let lost = Lost { id: lines.next()?.to_owned(), name: lines.next()?.to_owned() };
-    if lines.next()? != project.root().to_string_lossy() || !private::is_own_folder(path.parent()?) {
-        return None;
-    }
-    let _ = fs::remove_file(path);
+    let (lost, _) = noted(project, session).filter(|(_, root)| **root == *project.root().to_string_lossy())?;
+    let _ = fs::remove_file(path(project, session)?);
     // Another loop of that name is not this one come back.
     let state = seal::living(project, &lost.name, &lost.id)?.state;
     (holder(&state).as_deref() == Some(session)).then_some(lost)
