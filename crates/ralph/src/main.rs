@@ -5,6 +5,7 @@
 mod advice;
 mod agent_names;
 mod agents_shell;
+mod arena;
 mod commands;
 mod doctor;
 #[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
@@ -27,6 +28,9 @@ use std::{
 
 use ralph_engine::hosts::{Host, WAIT};
 use term::ui;
+
+#[global_allocator]
+static MEMORY: arena::Arena = arena::Arena::new();
 
 /// Where C does not call us (see `entry.rs`), and in tests of the program's parts.
 #[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]
