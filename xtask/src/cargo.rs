@@ -24,6 +24,8 @@ pub(crate) enum Build {
     Released,
     /// Without any flags of ours: what `cargo install ralph-loop` gives.
     Installed,
+    /// What the tests start: after them there is nothing left to build.
+    OfTests,
 }
 
 /// A program that people get.
@@ -52,17 +54,22 @@ impl Program {
     }
 }
 
-/// Builds a program with the profile that is shipped, and says where it is.
-pub(crate) fn dist_binary(program: Program, build: Build) -> Result<PathBuf> {
+/// Builds a program, and says where it is.
+pub(crate) fn binary(program: Program, build: Build) -> Result<PathBuf> {
     let (package, name) = (program.package(), program.name());
     let mut command = cargo();
-    command.args(["build", "--profile", "dist", "--package", package, "--bin", name, "--message-format=json-render-diagnostics"]);
+    match build {
+        Build::OfTests => command.args(["test", "--workspace", "--no-run"]),
+        Build::Released | Build::Installed => command.args(["build", "--profile", "dist", "--package", package, "--bin", name]),
+    };
+    command.arg("--message-format=json-render-diagnostics");
     match build {
         Build::Released => ship(&mut command)?,
         // Set and empty: no flags at all, from wherever. The folder is its own, so that the two builds do not undo each other.
         Build::Installed => {
             command.env("CARGO_ENCODED_RUSTFLAGS", "").arg("--target-dir").arg(target_dir()?.join("default-flags"));
         }
+        Build::OfTests => {}
     }
     let output = command.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
@@ -70,7 +77,7 @@ pub(crate) fn dist_binary(program: Program, build: Build) -> Result<PathBuf> {
     }
     let messages = String::from_utf8(output.stdout)?;
     let executable = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
-        let is_it = message["target"]["name"] == name;
+        let is_it = message["target"]["name"] == name && message["profile"]["test"] == false;
         message["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
     });
     executable.ok_or_else(|| "cargo did not say where the binary is".into())

@@ -19,7 +19,7 @@ use crate::{
     scene::{self, Cache, Project, Repository, Stops},
 };
 
-/// Count the instructions of a hook call, and compare with bench/instructions.json
+/// Count the instructions of a hook call, and compare with what was recorded in bench/
 ///
 /// Fails when a path takes more than 10 % more than recorded. Needs valgrind, and the recorded toolchain and target.
 #[derive(clap::Args)]
@@ -27,6 +27,9 @@ pub(crate) struct Args {
     /// Record what is counted instead of comparing
     #[arg(long)]
     record: bool,
+    /// Count on the program that the tests start, which needs no build of its own
+    #[arg(long)]
+    of_tests: bool,
 }
 
 /// How much a path may grow.
@@ -35,7 +38,9 @@ const SLACK: f64 = 0.10;
 /// Counts of one path; the smallest is taken.
 const REPEATS: u64 = 3;
 
+/// What was counted on the build that we ship, and on that of the tests.
 const FILE: &str = "bench/instructions.json";
+const FILE_OF_TESTS: &str = "bench/instructions-of-tests.json";
 
 /// Counts, and what they depend on.
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,11 +55,17 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     let Ok(valgrind) = cargo::first_output("valgrind", &["--version"]) else {
         return Ok(skip("valgrind is not installed"));
     };
-    if let Some(why) = cargo::cannot_ship()? {
+    let (toolchain, host) = cargo::toolchain()?;
+    let (build, target, name) = if args.of_tests {
+        // Linked with the C library of this machine.
+        let library = cargo::first_output("ldd", &["--version"])?;
+        (Build::OfTests, format!("{host}, {}", library.lines().next().unwrap_or_default()), FILE_OF_TESTS)
+    } else if let Some(why) = cargo::cannot_ship()? {
         return Ok(skip(&why));
-    }
-    let (toolchain, target) = (cargo::toolchain()?.0, cargo::shipped_target()?);
-    let file = cargo::root().join(FILE);
+    } else {
+        (Build::Released, cargo::shipped_target()?, FILE)
+    };
+    let file = cargo::root().join(name);
     let recorded = match fs::read(&file) {
         Ok(bytes) => Some(serde_json::from_slice::<Recorded>(&bytes)?),
         Err(_) => None,
@@ -64,17 +75,20 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     {
         return Ok(skip(&format!("recorded with {} for {}, and this is {toolchain} for {target}", r.toolchain, r.target)));
     }
-    let binary = cargo::dist_binary(Program::Ralph, Build::Released)?;
+    let binary = cargo::binary(Program::Ralph, build)?;
     let scene = Scene::make(&binary)?;
     let counts = scene.count_all()?;
     if args.record {
-        scene.hot_functions()?.write()?;
+        if build == Build::Released {
+            scene.hot_functions()?.write()?;
+            println!("the functions that were run are in bench/hot-functions.ld");
+        }
         let text = serde_json::to_string_pretty(&Recorded { toolchain, target, valgrind, counts })?;
         fs::write(&file, text + "\n")?;
-        println!("recorded in {FILE}; the functions that were run are in bench/hot-functions.ld");
+        println!("recorded in {name}");
         return Ok(Verdict::Good);
     }
-    let recorded = recorded.ok_or_else(|| format!("{FILE} is missing: `cargo xtask instructions --record` writes it"))?;
+    let recorded = recorded.ok_or_else(|| format!("{name} is missing: `cargo xtask instructions --record` writes it"))?;
     Ok(Verdict::when(compare(&recorded.counts, &counts)))
 }
 

@@ -76,11 +76,11 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     let folder = tempfile::Builder::new().prefix("ralph-bench-").tempdir_in(&place)?;
     let largest = if args.quick || free_bytes(&place)? < 3 * GB { GB / 5 } else { GB };
     let floors = Floors::compile(folder.path())?;
-    let ralph = installed(&cargo::dist_binary(Program::Ralph, Build::Released)?, &folder.path().join("ralph"))?;
+    let ralph = installed(&cargo::binary(Program::Ralph, Build::Released)?, &folder.path().join("ralph"))?;
     let cargo_install = if args.quick || args.views {
         None
     } else {
-        Some(installed(&cargo::dist_binary(Program::Ralph, Build::Installed)?, &folder.path().join("ralph-installed"))?)
+        Some(installed(&cargo::binary(Program::Ralph, Build::Installed)?, &folder.path().join("ralph-installed"))?)
     };
     let stage = Stage { folder: folder.path(), ralph: &ralph, cargo_install: cargo_install.as_deref(), floors: &floors, largest };
     let cases = if args.views { Vec::new() } else { stage.cases()? };

@@ -48,7 +48,7 @@ impl Contents {
         fs::create_dir(&bin)?;
         let mut programs = Vec::new();
         for program in Program::ALL {
-            let built = cargo::dist_binary(program, Build::Released)?;
+            let built = cargo::binary(program, Build::Released)?;
             // Side by side, as they are installed: `ralph` asks the other one for its commands.
             fs::copy(&built, bin.join(target.file_of(program)))?;
             programs.push((program, fs::read(&built)?));

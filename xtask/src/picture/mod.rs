@@ -37,7 +37,7 @@ struct Made {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Verdict> {
-    let ralph = cargo::dist_binary(Program::Ralph, Build::Released)?;
+    let ralph = cargo::binary(Program::Ralph, Build::Released)?;
     let mut made = Vec::new();
     for which in Which::value_variants().iter().filter(|which| args.which.is_none_or(|wanted| wanted == **which)) {
         match which {
