@@ -128,7 +128,7 @@ const ABILITIES: [Ability; 17] = [
         what: "`/clear` takes the loop along",
         cell: |host| match host.clear {
             Clear::Told | Clear::ToldAtEnd => YES.to_owned(),
-            Clear::Untold => "if it is the only one".to_owned(),
+            Clear::Untold => "if it is paused".to_owned(),
             Clear::NotSeen => NO.to_owned(),
         },
         proofs: &[

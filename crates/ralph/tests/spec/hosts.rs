@@ -330,27 +330,60 @@ fn h3_a_lower_cap_of_the_project_counts_and_a_higher_one_does_not() {
     }
 }
 
+/// Another session of that agent begins, after `/clear` or as its `source` says.
+fn begins(agent: &Agent, bed: &Bed, next: &str, source: &str) -> Answer {
+    let mut start = agent.event(bed, "SessionStart", json!({"source": source, "session_id": next}));
+    start.remove("turn_id");
+    // Their variable follows the session.
+    let mut command = bed.command(RALPH);
+    let vars = agent.vars.iter().map(|(name, value)| (*name, if *value == V4 { next } else { value }));
+    command.args(["hook", agent.name]).envs(vars).current_dir(bed.dir());
+    Answer::of(&run(&mut command, Value::Object(start).to_string().as_bytes()))
+}
+
+const NEXT_V7: &str = "01a1e2ed-0c37-7510-bb73-dfe78fdd8114";
+
 #[test]
 fn h3_a_loop_goes_along_with_clear() {
     for name in ["gemini", "qwen", "codex", "droid"] {
         let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
         let bed = bed();
         agent.stops(&bed, "I have begun.", false);
-        if name != "codex" {
+        if name == "codex" {
+            bed.ralph_ok(&["pause"]);
+        } else {
             agent.sends(&bed, agent.event(&bed, "SessionEnd", json!({"reason": "clear"})), name);
         }
-        let next = if name == "codex" { "01a1e2ed-0c37-7510-bb73-dfe78fdd8114" } else { "5e551017-0000-4000-8000-000000000009" };
-        let source = if name == "droid" { "resume" } else { "clear" };
-        let mut start = agent.event(&bed, "SessionStart", json!({"source": source, "session_id": next}));
-        start.remove("turn_id");
-        // Their variable follows the session.
-        let mut command = bed.command(RALPH);
-        let vars = agent.vars.iter().map(|(name, value)| (*name, if *value == V4 { next } else { value }));
-        command.args(["hook", name]).envs(vars).current_dir(bed.dir());
-        let answer = Answer::of(&run(&mut command, Value::Object(start).to_string().as_bytes()));
-        assert!(answer.line().contains("goes on in this session after /clear"), "{name}: {answer:?}");
+        let next = if name == "codex" { NEXT_V7 } else { "5e551017-0000-4000-8000-000000000009" };
+        let answer = begins(agent, &bed, next, if name == "droid" { "resume" } else { "clear" });
+        let state = if name == "codex" { "is paused" } else { "goes on in this session" };
+        assert!(answer.line().contains(&format!("{state} after /clear")), "{name}: {answer:?}");
         assert_eq!(bed.status()["session"], next, "{name}");
     }
+}
+
+/// Codex does not say which session a `/clear` was in. An armed loop may be that of another one, which finds it again at its next stop.
+#[test]
+fn h3_a_clear_in_codex_takes_no_other_sessions_loop() {
+    let (codex, bed) = (&AGENTS[0], bed());
+    assert!(codex.stops(&bed, "I have begun.", false).blocks());
+    let told = begins(codex, &bed, NEXT_V7, "clear");
+    assert!(told.line().contains("If that was the session you cleared, $ralph-resume goes on with it in this one."), "{told:?}");
+    assert_eq!(bed.status()["session"], V7);
+    begins(codex, &bed, NEXT_V7, "startup").is_silent();
+    assert!(codex.stops(&bed, "The next step.", true).blocks(), "its own session goes on");
+    assert_eq!(bed.iteration(), 3);
+    // The person says so.
+    let resumed = codex.sends(&bed, codex.event(&bed, "UserPromptSubmit", json!({"prompt": "$ralph-resume", "session_id": NEXT_V7})), "codex");
+    let line = resumed.json.as_ref().and_then(|json| json["systemMessage"].as_str()).unwrap_or_default();
+    assert_eq!((bed.status()["session"].as_str(), line.contains("goes on at iteration 3")), (Some(NEXT_V7), true), "{resumed:?}");
+    // Of two that rest, each is named.
+    bed.write(".claude/ralph-loop.second.local.md", loop_text("", 1, 0, "DONE").replace("session_id: \"\"\n", ""));
+    assert!(codex.stops(&bed, "I have begun, too.", false).blocks());
+    bed.ralph_ok(&["pause", "main"]);
+    bed.ralph_ok(&["pause", "second"]);
+    let told = begins(codex, &bed, "01a1e2ed-0c37-7510-bb73-dfe78fdd8115", "clear");
+    assert!(told.line().contains("$ralph-resume second") && told.line().lines().count() == 2, "{told:?}");
 }
 
 /// Qwen Code tells of a subagent's stop as Claude Code does: the work of a check agent has to hold, and the loop's own stop is another one.
