@@ -13,6 +13,19 @@ use crate::{
     },
 };
 
+/// The beginning of what ralph tells an agent, by which its own text is known where it comes back as a prompt.
+pub const MARK: &str = "[ralph] ";
+
+/// A line for the person, where only the agent can show it.
+pub fn for_the_person(line: &str) -> String {
+    format!("{MARK}Tell the person this first, in these words, and then go on with what they asked for:\n{line}")
+}
+
+/// The same when the agent is sent back for nothing else: the loop is paused.
+pub fn last_word(line: &str) -> String {
+    format!("{MARK}The loop is paused: do no more work on it now. Tell the person only this, in these words, and stop:\n{line}")
+}
+
 /// The tag that the agent has to write.
 pub fn tag(promise: &str) -> String {
     format!("<promise>{}</promise>", normalised(promise))

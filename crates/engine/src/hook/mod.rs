@@ -271,14 +271,30 @@ fn dispatch(call: &Call) -> Result<Outcome, Error> {
     }
 }
 
-/// When a session stops or is woken, the person is told what could not be shown to them before.
+/// When a session stops or is woken, the person is told what could not be shown to them before; where the agent has to tell it, when the person is there.
 fn told_what_waits(call: &Call, outcome: Outcome) -> Outcome {
     // What an agent's own shell, a gate or another agent calls, no person sees.
     let is_the_clients = !matches!(outcome.code, Reason::HOOK_SHELL | Reason::GATE_WITHIN | Reason::HOST_FOREIGN);
-    let is_shown = is_the_clients && (call.event.kind == Kind::Stop || wake::is_wake(call));
+    let is_moment = if call.client.host.shows_line() {
+        call.event.kind == Kind::Stop || wake::is_wake(call)
+    } else {
+        call.event.kind.takes_context() && outcome.code != Reason::PROMPT_OWN
+    };
+    let is_shown = is_the_clients && is_moment;
+    if is_the_clients && !is_shown {
+        keep_what_is_not_shown(call, &outcome.answer);
+    }
     let Some(session) = call.event.session().filter(|_| is_shown) else { return outcome };
     let lines = notices::take(&call.project, session, clock::now());
     if lines.is_empty() { outcome } else { Outcome { answer: outcome.answer.and_tell(&lines.join("\n")), ..outcome } }
+}
+
+/// Keeps the person's line where the agent shows none, and cannot be asked to tell it now.
+fn keep_what_is_not_shown(call: &Call, answer: &Answer) {
+    if let (false, Answer::Tell { line }, Some(session)) = (call.client.host.shows_line(), answer, call.event.session()) {
+        // The hook's log has it in any case.
+        let _ = notices::keep(&call.project, session, clock::now(), line);
+    }
 }
 
 /// S0-6: input that is no JSON object says nothing about who stopped, so the loop, if there is one, stays as it is.

@@ -132,7 +132,8 @@ fn after_compact(call: &Call) -> Result<Outcome, Error> {
 }
 
 fn tell_of_loops(call: &Call, session: &str) -> Outcome {
-    let lines: Vec<String> = view::live(&call.project).iter().filter_map(|v| told(v, session).or_else(|| told_after_clear(call, v))).collect();
+    let lines: Vec<String> =
+        view::live(&call.project).iter().filter_map(|v| told(v, session).or_else(|| told_after_clear(call, v))).collect();
     if lines.is_empty() {
         return Outcome::silent(Reason::SESSION_OTHER);
     }

@@ -8,12 +8,13 @@ use ralph_core::{
 
 use crate::{
     gates::guard,
-    hook::{Call, Outcome, compaction, news::News},
+    hook::{Call, Outcome, compaction, keep_what_is_not_shown, news::News},
     hosts::Answer,
     run::events::End,
     stop::{
         self, Ruled, Stop,
         find::{self, Selected, select},
+        is_told_by_the_agent,
         measure::{self, Waiting},
     },
     store::{
@@ -85,6 +86,7 @@ pub(super) fn rule<'p>(call: &Call, stop: &'p Stop<'p>, locked: Locked<'p>, l: L
             let answer = answer(call, &l, &last.ruling, last.note.clone(), last.told.as_deref());
             Outcome::new(Reason::STOP_REPEATED, answer).of_loop(&l.id)
         }
+        stop::Outcome::Told(l) => Outcome::silent(Reason::LOOP_PAUSED).of_loop(&l.id),
         stop::Outcome::Gone if signals::asked_to_end() => Outcome::silent(Reason::HOOK_ENDED),
         stop::Outcome::Gone => no_loop(call),
     })
@@ -101,6 +103,10 @@ fn ruled_on(call: &Call, ruled: &Ruled, waiting: Waiting) -> Outcome {
     }
     let answer = answer(call, l, &ruled.ruling, ruled.note.clone(), ruled.told.as_deref());
     let answer = if more.is_empty() { answer } else { answer.and_tell(&more.join("\n")) };
+    // The line of a block is the same at every iteration, but for these.
+    if matches!(answer, Answer::Block { .. }) && !more.is_empty() {
+        keep_what_is_not_shown(call, &Answer::Tell { line: more.join("\n") });
+    }
     let at_rest = matches!(ruled.ruling.next, Next::Pauses | Next::Parks | Next::Ends { .. });
     Outcome { answer, at_rest, ..Outcome::silent(ruled.ruling.code.into()) }.of_loop(&l.id)
 }
@@ -193,6 +199,8 @@ fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Op
             }
             Answer::go_on(text, line, l.file.continue_with(), call.client)
         }
+        // Its cap has one block left for this.
+        (_, Some(line)) if is_told_by_the_agent(call.client, ruling) => Answer::Block { reason: messages::last_word(&line), line },
         (_, Some(line)) => Answer::Tell { line },
         (_, None) => Answer::Silent,
     }

@@ -25,6 +25,13 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// A text for the agent can be the answer, and it goes to work with it.
+    pub(crate) fn takes_context(self) -> bool {
+        matches!(self, Kind::Prompt | Kind::TypedCommand | Kind::SessionStart)
+    }
+}
+
 /// One event. A field is empty where the agent does not send it.
 #[derive(Debug, Clone, Default)]
 pub struct Event {

@@ -403,6 +403,11 @@ impl Host {
         self.clear == Clear::ToldAtEnd
     }
 
+    /// A line for the person is shown. Otherwise the agent has to tell it.
+    pub(crate) fn shows_line(&self) -> bool {
+        self.answers.shows_line
+    }
+
     /// Whether every stop that is sent back counts towards the cap, and not only those without a tool call.
     pub(crate) fn counts_every_block(&self) -> bool {
         !self.is_claude()

@@ -283,7 +283,9 @@ fn h3_a_loop_pauses_one_block_before_the_agents_own_cap() {
         let bed = bed();
         // No limit of the loop's lifts the agent's.
         bed.write(LOOP, format!("---\niteration: 1\ncompletion_promise: DONE\nstall_rounds: 0\n{own}---\n\n{PROMPT}\n"));
-        let sent_back = (0..9).take_while(|n| agent.stops(&bed, &format!("Step {n}."), *n > 0).blocks()).count();
+        let is_sent_on =
+            |answer: &Answer| answer.json.as_ref().is_some_and(|json| json["reason"].as_str().is_some_and(|r| r.starts_with(PROMPT)));
+        let sent_back = (0..9).map(|n| agent.stops(&bed, &format!("Step {n}."), n > 0)).take_while(is_sent_on).count();
         assert_eq!(sent_back, blocks, "{name}");
         if blocks < 9 {
             assert_eq!(
@@ -293,6 +295,58 @@ fn h3_a_loop_pauses_one_block_before_the_agents_own_cap() {
             );
         }
     }
+}
+
+/// Copilot shows its person no line of a hook's: its last block has the agent tell that the loop is paused, and that stop is none of the loop's.
+#[test]
+fn h3_copilots_agent_tells_that_the_loop_paused_at_the_cap() {
+    let (copilot, bed) = (&AGENTS[2], bed());
+    bed.write(LOOP, format!("---\niteration: 1\ncompletion_promise: DONE\nstall_rounds: 0\n---\n\n{PROMPT}\n"));
+    for n in 0..6 {
+        assert!(copilot.stops(&bed, &format!("Step {n}."), n > 0).reason().starts_with(PROMPT));
+    }
+    let last = copilot.stops(&bed, "Step 6.", true).reason();
+    assert!(
+        last.contains("Tell the person only this") && last.contains("paused at iteration 7") && last.contains("/ralph-resume"),
+        "{last}"
+    );
+    // It comes back as a prompt, which no person typed.
+    copilot.types(&bed, &last).is_silent();
+    let before = bed.journal().len();
+    copilot.stops(&bed, "Ralph: paused at iteration 7. <promise>DONE</promise>", true).is_silent();
+    assert_eq!((bed.journal().len(), bed.codes().len(), bed.status()["status"].as_str()), (before, 7, Some("paused")));
+    // A person types, and the next stop is told again that nothing was checked.
+    copilot.types(&bed, "What is next?").is_silent();
+    copilot.stops(&bed, "This is next.", false).is_silent();
+    assert_eq!(bed.codes().last().unwrap(), "loop.paused");
+    assert_eq!(context(&copilot.types(&bed, "Tell me.")).matches("Tell the person this first").count(), 1);
+    copilot.types(&bed, "/ralph-resume");
+    assert!(copilot.stops(&bed, "Step 7.", false).reason().starts_with(PROMPT), "a new turn, a new count");
+}
+
+/// The text for the agent, however the agent wants it.
+fn context(answer: &Answer) -> String {
+    let json = answer.json.clone().unwrap_or_default();
+    json["hookSpecificOutput"]["additionalContext"].as_str().or(json["additionalContext"].as_str()).unwrap_or_default().to_owned()
+}
+
+/// What Copilot does not show waits for the person's next prompt, and is told once.
+#[test]
+fn h3_copilots_agent_passes_on_what_its_person_is_told() {
+    let (copilot, bed) = (&AGENTS[2], bed());
+    let started = context(&begins(copilot, &bed, V4, "new"));
+    assert!(started.contains("Tell the person this first") && started.contains("a loop waits for a session"), "{started}");
+    assert!(copilot.stops(&bed, "I have begun.", false).reason().starts_with(PROMPT));
+    // What it is sent back with is no moment for it.
+    copilot.types(&bed, PROMPT).is_silent();
+    copilot.stops(&bed, "All is done.\n\n<promise>DONE</promise>", true).is_silent();
+    assert_eq!(bed.last_ended()["status"], "complete");
+    let told = context(&copilot.types(&bed, "And now?"));
+    assert!(told.contains("Tell the person this first") && told.contains("complete"), "{told}");
+    copilot.types(&bed, "And now?").is_silent();
+    bed.write(LOOP, loop_text("", 3, 0, "DONE").replace("session_id: \"\"\n", "").replace("active: true", "active: false"));
+    let told = context(&begins(copilot, &bed, "5e551017-0000-4000-8000-000000000009", "new"));
+    assert!(told.contains("a loop is paused here") && told.contains("/ralph-resume goes on with it"), "{told}");
 }
 
 /// Where the client does not say where it was started, a session stays in the project of its loop, whatever folders appear below it.
@@ -374,7 +428,8 @@ fn h3_a_clear_in_codex_takes_no_other_sessions_loop() {
     assert!(codex.stops(&bed, "The next step.", true).blocks(), "its own session goes on");
     assert_eq!(bed.iteration(), 3);
     // The person says so.
-    let resumed = codex.sends(&bed, codex.event(&bed, "UserPromptSubmit", json!({"prompt": "$ralph-resume", "session_id": NEXT_V7})), "codex");
+    let resumed =
+        codex.sends(&bed, codex.event(&bed, "UserPromptSubmit", json!({"prompt": "$ralph-resume", "session_id": NEXT_V7})), "codex");
     let line = resumed.json.as_ref().and_then(|json| json["systemMessage"].as_str()).unwrap_or_default();
     assert_eq!((bed.status()["session"].as_str(), line.contains("goes on at iteration 3")), (Some(NEXT_V7), true), "{resumed:?}");
     // Of two that rest, each is named.
