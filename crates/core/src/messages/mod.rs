@@ -26,6 +26,15 @@ pub fn last_word(line: &str) -> String {
     format!("{MARK}The loop is paused: do no more work on it now. Tell the person only this, in these words, and stop:\n{line}")
 }
 
+/// Instead of a task that would be cut on its way to the agent.
+pub fn task_in_its_file(file: &str, task: &str) -> String {
+    format!(
+        "{MARK}The task of this loop is too long for one message. It is in {file}, below the second `---`: read all of that file, and go on with the task. \
+         It begins: {}",
+        opening(task, 400)
+    )
+}
+
 /// The tag that the agent has to write.
 pub fn tag(promise: &str) -> String {
     format!("<promise>{}</promise>", normalised(promise))

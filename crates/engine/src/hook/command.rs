@@ -221,8 +221,8 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
     let edits = if edits.is_empty() { edits } else { format!(" Its file was edited, and that counts now: {edits}.") };
     let line = format!("Ralph: the loop goes on at iteration {iteration}.{edits}");
     let history = journal::history(&call.project.journal(&resumed.id));
-    let known = gate_messages::last_measured(history.findings()).map(|known| format!("\n\n{known}")).unwrap_or_default();
-    let text = format!("Go on with this task now:\n\n{}{known}", resumed.file.prompt);
+    let known = gate_messages::last_measured(history.findings());
+    let text = call.with_task("Go on with this task now:\n\n", &resumed.file.prompt, resumed.path.as_deref(), known.as_deref());
     let answer = Answer::Context { text, line: Some(line) };
     Ok(Outcome::new(Reason::COMMAND_RESUME, answer).of_loop(&resumed.id))
 }

@@ -18,11 +18,12 @@ mod wake;
 pub use news::send as send_news;
 
 use std::{
+    path::Path,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use ralph_core::{judge::Reason, loops::fnv1a};
+use ralph_core::{judge::Reason, loops::fnv1a, messages};
 
 use self::news::{News, NewsDue};
 use crate::{
@@ -133,6 +134,15 @@ impl Call {
     /// Whether a stop that these registrations reported, and that was answered then, is the one that this call reports.
     fn is_second_report(&self, via: &[String], answered_ms: u64) -> bool {
         is_second_report(&self.invocation, self.deadline, via, answered_ms)
+    }
+
+    /// A task for the agent, and what it has to know besides. Where that would be cut, the agent reads the task from the loop's file, so that the rest arrives.
+    fn with_task(&self, before: &str, task: &str, file: Option<&Path>, note: Option<&str>) -> String {
+        let note = note.map(|note| format!("\n\n{note}")).unwrap_or_default();
+        let whole = format!("{before}{task}{note}");
+        let Some(file) = file.filter(|_| !self.client.host.takes_whole(&whole)) else { return whole };
+        let file = file.strip_prefix(self.project.root()).unwrap_or(file);
+        messages::task_in_its_file(&file.display().to_string(), task) + &note
     }
 
     /// A fingerprint of a command that was typed in this session: both events that report it name the same turn.
@@ -267,6 +277,7 @@ fn dispatch(call: &Call) -> Result<Outcome, Error> {
         Kind::TurnFailed => api_error::on_failure(call),
         Kind::Interrupted => session::on_interrupt(call),
         Kind::Notification => Ok(permission::on_notification(call)),
+        Kind::Other if call.event.is_late => stop::unheard(call),
         Kind::Other => session::on_other(call),
     }
 }

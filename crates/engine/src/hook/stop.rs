@@ -8,12 +8,13 @@ use ralph_core::{
 
 use crate::{
     gates::guard,
-    hook::{Call, Outcome, compaction, keep_what_is_not_shown, news::News},
+    hook::{Call, Outcome, compaction, keep_what_is_not_shown, news::News, session::heard_that},
     hosts::Answer,
     run::events::End,
     stop::{
         self, Ruled, Stop,
         find::{self, Selected, select},
+        hear::message_fingerprint,
         is_told_by_the_agent,
         measure::{self, Waiting},
     },
@@ -71,7 +72,24 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         Some(_) => {}
         None => find::adopt(&locked, &mut l, session, call.client)?,
     }
+    if call.event.is_late && l.state.message.is_some() && l.state.message == call.event.message.as_deref().map(message_fingerprint) {
+        drop((locked, _lock));
+        return unheard(call);
+    }
     rule(call, &stop, locked, l, Waiting::Here)
+}
+
+/// The transcript lags, and did not come to say what the agent said last: ruling on old words would count a stop twice, so that this one is let through.
+pub(super) fn unheard(call: &Call) -> Result<Outcome, Error> {
+    if !loops::any(&call.project) {
+        return Ok(Outcome::silent(Reason::LOOP_NONE));
+    }
+    let what = format!("{} did not write down in time what the agent said last", call.client.host.title);
+    let heard = heard_that(call, Some(what.clone()), |_| {})?;
+    let line = format!("Ralph: {what}, so this stop is allowed and the loop is kept as it is. It goes on at the next stop.");
+    let is_armed = call.own_loop().is_some_and(|found| found.parsed.is_ok_and(|file| file.active));
+    let answer = if is_armed { Answer::Tell { line } } else { Answer::Silent };
+    Ok(Outcome { answer, error: Some(what), ..Outcome::silent(Reason::TRANSCRIPT_LATE) }.of_loop(&heard.loop_id))
 }
 
 /// Has a stop ruled on, and puts the ruling into an answer.
@@ -183,10 +201,7 @@ fn unreadable_list(call: &Call, locked: &Locked<'_>, found: &LoopOnDisk, problem
 fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Option<&str>) -> Answer {
     match (ruling.next, note) {
         (Next::GoesOn { iteration }, note) => {
-            let text = match note {
-                Some(note) => format!("{}\n\n{note}", l.file.prompt),
-                None => l.file.prompt.clone(),
-            };
+            let text = call.with_task("", &l.file.prompt, l.found.file_of_task(), note.as_deref());
             let mut line = messages::going_on(iteration, l.file.max_iterations(), l.file.completion_promise.as_deref(), told.is_some());
             if let Some(told) = told.filter(|told| !told.is_empty()) {
                 line.push(' ');

@@ -123,6 +123,27 @@ fn of_its_mode(headless: &Headless, title: &str, mode: Option<&str>) -> Vec<Rema
     }
 }
 
+/// Ralph adds to a task what an iteration has to know: the findings of the last one, notes, how it ends.
+const ADDED: usize = 16_000;
+
+/// An agent that reads only a part of a long prompt would never see the rest of the task.
+pub fn task(task: &str, agent: &Agent) -> Option<Remark> {
+    let headless = match agent {
+        Agent::Known(host, _) => host.headless.as_ref()?,
+        Agent::Acp(agent, _) => &agent.headless,
+        Agent::Command(_) | Agent::AcpCommand(_) => return None,
+    };
+    let most = headless.longest?.saturating_sub(ADDED);
+    (task.len() > most).then(|| {
+        let text = format!(
+            "the task has {} bytes, and {} would read only a part of it: it takes {most} with what ralph adds. Put the long part into a file of the project, and name that file in the task",
+            task.len(),
+            agent.title()
+        );
+        Remark::new(Weight::Refusal, text)
+    })
+}
+
 /// Sending a session back within its iteration needs its own stop hook. `inner`: how many are wanted.
 pub fn inner_iterations(project: &Project, inner: u64, agent: &Agent) -> Option<Remark> {
     if !agent.is_claude() {

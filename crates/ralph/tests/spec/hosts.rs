@@ -349,6 +349,62 @@ fn h3_copilots_agent_passes_on_what_its_person_is_told() {
     assert!(told.contains("a loop is paused here") && told.contains("/ralph-resume goes on with it"), "{told}");
 }
 
+/// Codex cuts the middle out of what it passes on from 10,000 bytes on: the agent reads a longer task from its file, and the rest arrives whole.
+#[test]
+fn h3_a_task_that_the_agent_would_get_cut_is_read_from_its_file() {
+    let task = "Write it down, and leave nothing out. ".repeat(300);
+    for agent in &AGENTS {
+        let bed = bed();
+        bed.write(LOOP, loop_text("", 1, 0, "DONE").replace("session_id: \"\"\n", "").replace(PROMPT, task.trim()));
+        let said = agent.stops(&bed, "I will say `<promise>DONE</promise>` when it is done.", false).reason();
+        assert!(said.contains("Your message had a promise tag that does not count"), "{}: {said}", agent.name);
+        bed.ralph_ok(&["pause"]);
+        let resumed = match agent.name {
+            "grok" | "opencode" => None,
+            _ => Some(context(&agent.types(&bed, &agent.as_told("ralph-resume")))),
+        };
+        for text in resumed.iter().chain([&said]) {
+            let by_file = text.contains("It is in .claude/ralph-loop.local.md") && text.len() < 10_000;
+            assert_eq!((by_file, text.contains(task.trim())), (agent.name == "codex", agent.name != "codex"), "{}: {text}", agent.name);
+        }
+    }
+}
+
+/// Copilot did not write in time that it calls its hook, as on a machine that is busy, or in a version with another word for that: new words are the stop's. Old
+/// ones are no stop, and the log says so.
+#[test]
+fn h2_a_transcript_that_stays_behind_is_taken_as_it_is_and_never_twice() {
+    let (copilot, bed) = (&AGENTS[2], bed());
+    let says = |line: Value| {
+        let before = fs::read_to_string(copilot.file(&bed)).unwrap_or_default();
+        fs::write(copilot.file(&bed), format!("{before}{line}\n")).unwrap();
+    };
+    let stops = |active: bool| {
+        let event = copilot.event(&bed, "Stop", json!({"stop_reason": "end_turn", "stop_hook_active": active}));
+        copilot.sends(&bed, event, "copilot")
+    };
+    let log = || bed.hook_log().pop().unwrap();
+    // Nothing at all is written yet.
+    stops(false).is_silent();
+    assert_eq!(bed.iteration(), 1);
+    let agent = |text: &str| json!({"type": "assistant.message", "data": {"content": text, "toolRequests": []}});
+    says(json!({"type": "user.message", "data": {"content": "begin"}}));
+    says(agent("I have begun."));
+    assert!(stops(false).reason().starts_with(PROMPT));
+    assert_eq!(bed.iteration(), 2);
+    // Neither the prompt nor the new words are written yet.
+    stops(true).is_silent();
+    assert!(log().contains("transcript.late") && log().contains("did not write down in time"), "{}", log());
+    assert_eq!((bed.iteration(), bed.codes().len()), (2, 1));
+    assert!(bed.ralph_ok(&["log"]).contains("did not write down in time"));
+    let told = context(&copilot.types(&bed, "Go on."));
+    assert!(told.contains("this stop is allowed and the loop is kept as it is"), "{told}");
+    says(json!({"type": "user.message", "data": {"content": "Go on."}}));
+    says(agent("All is done.\n\n<promise>DONE</promise>"));
+    stops(true).is_silent();
+    assert!(!bed.exists(LOOP), "it is complete");
+}
+
 /// Where the client does not say where it was started, a session stays in the project of its loop, whatever folders appear below it.
 #[test]
 fn t10_a_folder_of_the_agents_making_takes_no_session_out_of_its_loop() {
