@@ -46,7 +46,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     };
     let stop = call.stop();
     // Another hook on the same stop may be measuring: the second one waits for its answer, and repeats it.
-    let _lock = measure::lock(&stop, &seen)?;
+    let lock = measure::lock(&stop, &seen)?;
     let locked = Locked::acquire(&call.project)?;
     // Everything that was read without the lock is read again: a cancel or another hook may have been faster.
     let Some(mut found) = loops::reread(&call.project, *seen)? else { return Ok(no_loop(call)) };
@@ -73,7 +73,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         None => find::adopt(&locked, &mut l, session, call.client)?,
     }
     if call.event.is_late && l.state.message.is_some() && l.state.message == call.event.message.as_deref().map(message_fingerprint) {
-        drop((locked, _lock));
+        drop((locked, lock));
         return unheard(call);
     }
     rule(call, &stop, locked, l, Waiting::Here)

@@ -87,7 +87,7 @@ pub(super) const HOST: Host = Host {
         file: "hooks.json",
         form: Form::Settings,
         unit: Unit::Seconds,
-        events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "Interrupt"],
+        events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "Interrupt", "SubagentStop"],
         hasty_events: &["SessionEnd", "Interrupt"],
         // What a person types after `$ralph-loop` reaches the hook as it is, whether or not there is such a skill.
         commands: None,

@@ -205,7 +205,9 @@ fn h3_sessions_that_share_codexs_process_keep_their_own_loops() {
     let link = fs::read_link(&socket).unwrap();
     drop(shared);
     // They have no other one.
-    [&left, &right].into_iter().for_each(|tui| sees(tui, "econnect"));
+    for tui in [&left, &right] {
+        sees(tui, "econnect");
+    }
     for file in [link.clone(), link.with_extension("lock")] {
         let _ = fs::remove_file(file);
     }

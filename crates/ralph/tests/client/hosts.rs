@@ -378,7 +378,7 @@ fn h7_the_doctor_knows_which_hooks_codex_has_reviewed() {
     let bed = or_skip!(Bed::new(Agent::by_name("codex"), ModelServer::scripted([])));
     let review = || doctor(&bed.project).into_iter().filter(|finding| finding["id"] == "agent.review").count();
     let hooks = hooks_of_codex(&bed.client, &bed.project);
-    assert!(hooks.len() == 5 && hooks.iter().all(|hook| hook["trustStatus"] == "untrusted"), "{hooks:?}");
+    assert!(hooks.len() == 6 && hooks.iter().all(|hook| hook["trustStatus"] == "untrusted"), "{hooks:?}");
     assert_eq!(review(), 1);
     // As a person does it on Codex's screen.
     let config = bed.project.home().join(".codex/config.toml");

@@ -497,22 +497,25 @@ fn h3_a_clear_in_codex_takes_no_other_sessions_loop() {
     assert!(told.line().contains("$ralph-resume second") && told.line().lines().count() == 2, "{told:?}");
 }
 
-/// Qwen Code tells of a subagent's stop as Claude Code does: the work of a check agent has to hold, and the loop's own stop is another one.
+/// Codex and Qwen Code tell of a subagent's stop as Claude Code does: the work of a check agent has to hold, and the loop's own stop is another one.
 #[test]
-fn h3_a_check_agents_work_is_verified_in_qwen() {
-    let (qwen, bed) = (&AGENTS[3], bed());
-    bed.write("ralph.toml", "[verify]\ncommands = [\"test -e made.txt\"]\n");
-    bed.ralph_ok(&["trust", "--yes"]);
-    let stops = |kind: &str| {
-        let fields = json!({"agent_id": "check-call_1", "agent_type": kind, "last_assistant_message": format!("I looked at it ({}).", now_ms()), "stop_hook_active": false});
-        qwen.sends(&bed, qwen.event(&bed, "SubagentStop", fields), "qwen")
-    };
-    stops("general-purpose").is_silent();
-    let sent_back = stops("check");
-    assert!(sent_back.blocks() && sent_back.reason().contains("made.txt"), "{sent_back:?}");
-    bed.write("made.txt", "");
-    assert!(!stops("check").blocks());
-    assert_eq!(bed.iteration(), 1, "it was no stop of the loop's");
+fn h3_a_check_agents_work_is_verified() {
+    for agent in AGENTS.iter().filter(|agent| ["codex", "qwen"].contains(&agent.name)) {
+        let bed = bed();
+        bed.write("ralph.toml", "[verify]\ncommands = [\"test -e made.txt\"]\n");
+        bed.ralph_ok(&["trust", "--yes"]);
+        let stops = |kind: &str| {
+            let said = format!("I looked at it ({}).", now_ms());
+            let fields = json!({"agent_id": "check-call_1", "agent_type": kind, "last_assistant_message": said, "stop_hook_active": false});
+            agent.sends(&bed, agent.event(&bed, "SubagentStop", fields), agent.name)
+        };
+        stops("general-purpose").is_silent();
+        let sent_back = stops("check");
+        assert!(sent_back.blocks() && sent_back.reason().contains("made.txt"), "{}: {sent_back:?}", agent.name);
+        bed.write("made.txt", "");
+        assert!(!stops("check").blocks());
+        assert_eq!(bed.iteration(), 1, "it was no stop of the loop's");
+    }
 }
 
 #[test]
