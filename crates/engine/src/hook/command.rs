@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ralph_core::{
     journal::Actor,
     judge::Reason,
-    messages::{self, Reader, gate_messages},
+    messages::{self, ForAgent, Reader, gate_messages},
     text,
 };
 
@@ -58,7 +58,7 @@ pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
 
 /// Whether it is what ralph sent the agent back with: several agents report that as a prompt. It begins with the loop's task, which may look like a command.
 fn is_own_text(call: &Call, typed: &str) -> bool {
-    let is_own = |task: &str| typed.trim_start().starts_with(task.trim()) || typed.trim_start().starts_with(messages::MARK);
+    let is_own = |task: &str| typed.trim_start().starts_with(task.trim()) || typed.trim_start().starts_with(ForAgent::MARK);
     let is_task = |found: loops::LoopOnDisk| found.parsed.is_ok_and(|file| is_own(&file.prompt));
     !call.client.host.is_claude() && call.own_loop().is_some_and(is_task)
 }

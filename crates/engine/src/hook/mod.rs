@@ -23,7 +23,7 @@ use std::{
     time::Duration,
 };
 
-use ralph_core::{judge::Reason, loops::fnv1a, messages};
+use ralph_core::{judge::Reason, loops::fnv1a, messages::ForAgent};
 
 use self::news::{News, NewsDue};
 use crate::{
@@ -142,7 +142,7 @@ impl Call {
         let whole = format!("{before}{task}{note}");
         let Some(file) = file.filter(|_| !self.client.host.takes_whole(&whole)) else { return whole };
         let file = file.strip_prefix(self.project.root()).unwrap_or(file);
-        messages::task_in_its_file(&file.display().to_string(), task) + &note
+        ForAgent::LongTask { task, file: &file.display().to_string() }.text() + &note
     }
 
     /// A fingerprint of a command that was typed in this session: both events that report it name the same turn.

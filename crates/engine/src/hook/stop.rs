@@ -3,7 +3,8 @@
 use ralph_core::{
     judge::{Next, Reason, Ruling},
     loops::file_of,
-    messages, text,
+    messages::{self, ForAgent},
+    text,
 };
 
 use crate::{
@@ -215,7 +216,7 @@ fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Op
             Answer::go_on(text, line, l.file.continue_with(), call.client)
         }
         // Its cap has one block left for this.
-        (_, Some(line)) if is_told_by_the_agent(call.client, ruling) => Answer::Block { reason: messages::last_word(&line), line },
+        (_, Some(line)) if is_told_by_the_agent(call.client, ruling) => Answer::Block { reason: ForAgent::LastWord(&line).text(), line },
         (_, Some(line)) => Answer::Tell { line },
         (_, None) => Answer::Silent,
     }

@@ -3,7 +3,7 @@
 //! Anything else is invisible to the person or a schema error (`"decision":"allow"` is one in Claude Code, and Codex drops an answer with a key that it does not know),
 //! so these are the only shapes that exist.
 
-use ralph_core::messages;
+use ralph_core::messages::ForAgent;
 use serde::Serialize;
 
 use super::{
@@ -81,7 +81,7 @@ pub(super) fn print(answer: &Answer, event: &Event, host: &Host) -> Option<Strin
 
 /// The same answer with its line for the agent, which passes it on, where it can be given a text.
 fn passed_on(answer: &Answer, event: &Event) -> Option<Answer> {
-    let told = messages::for_the_person(&secrets::mask(answer.line().filter(|_| event.kind.takes_context())?));
+    let told = ForAgent::Line(&secrets::mask(answer.line().filter(|_| event.kind.takes_context())?)).text();
     match answer {
         Answer::Tell { .. } => Some(Answer::Context { text: told, line: None }),
         Answer::Context { text, .. } => Some(Answer::Context { text: format!("{text}\n\n{told}"), line: None }),

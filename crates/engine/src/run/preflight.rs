@@ -60,8 +60,14 @@ impl Remark {
 }
 
 /// Looks at the client and at what it would let its sessions do here. `permission_mode` is what the runner will ask for; `None`: what the settings say.
-/// `verify` are the commands of a loop that does not exist yet.
-pub fn look(project: &Project, permission_mode: Option<&str>, verify: &[String], agent: &Agent) -> Vec<Remark> {
+/// `verify` are the commands of a loop that does not exist yet, and `task` is what it works on.
+pub fn look(project: &Project, permission_mode: Option<&str>, task: &str, verify: &[String], agent: &Agent) -> Vec<Remark> {
+    let mut remarks: Vec<Remark> = cut_task(task, agent).into_iter().collect();
+    remarks.extend(at_its_settings(project, permission_mode, verify, agent));
+    remarks
+}
+
+fn at_its_settings(project: &Project, permission_mode: Option<&str>, verify: &[String], agent: &Agent) -> Vec<Remark> {
     let path = match agent {
         Agent::Known(host, path) if host.is_claude() => path,
         Agent::Known(host, _) => return of_another(project, host.headless.as_ref(), host.title, permission_mode),
@@ -127,7 +133,7 @@ fn of_its_mode(headless: &Headless, title: &str, mode: Option<&str>) -> Vec<Rema
 const ADDED: usize = 16_000;
 
 /// An agent that reads only a part of a long prompt would never see the rest of the task.
-pub fn task(task: &str, agent: &Agent) -> Option<Remark> {
+fn cut_task(task: &str, agent: &Agent) -> Option<Remark> {
     let headless = match agent {
         Agent::Known(host, _) => host.headless.as_ref()?,
         Agent::Acp(agent, _) => &agent.headless,

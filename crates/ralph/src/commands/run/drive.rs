@@ -238,10 +238,9 @@ fn task(project: &Project, name: &str, subject: &Subject) -> String {
 
 /// Checks that unattended sessions can get anywhere; what is left to say.
 fn look(project: &Project, settings: &Running, task: &str, verify: &[String], agent: &session::Agent) -> Result<Vec<String>, Failure> {
-    let remarks = preflight::look(project, settings.permission_mode.as_deref(), verify, agent);
+    let remarks = preflight::look(project, settings.permission_mode.as_deref(), task, verify, agent);
     let mut told = Vec::new();
-    for remark in preflight::task(task, agent).into_iter().chain(remarks).chain(preflight::inner_iterations(project, settings.inner, agent))
-    {
+    for remark in remarks.into_iter().chain(preflight::inner_iterations(project, settings.inner, agent)) {
         if remark.weight == Weight::Refusal {
             return Err(Failure::coded(BLOCKED, remark.text));
         }
