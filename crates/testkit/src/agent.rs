@@ -3,8 +3,9 @@
 //! They come from npm into the same cache folder, and run in a sealed project: a home of its own, a clean environment, no credentials.
 
 use std::collections::HashMap;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use crate::client::{Permit, Tui, find_on_path, install_once, runs, sealed_program};
 use crate::model_server::{ModelServer, Reply};
 use crate::nightly;
-use crate::process::{Output, run_bounded};
+use crate::process::{Output, kill_tree, run_bounded};
 use crate::project::Project;
 use crate::pty::Pty;
 use crate::skip::Skip;
@@ -319,13 +320,23 @@ impl InstalledAgent {
 
     /// The client on its screen, once it takes a prompt. What it asks before is answered with yes.
     pub fn screen(&self, project: &Project, server: &ModelServer) -> Tui {
+        self.screen_with(project, server, self.agent.screen.args, self.agent.screen.asks)
+    }
+
+    /// The same in a project where it has asked everything before, without some of its arguments.
+    pub fn screen_without(&self, project: &Project, server: &ModelServer, left_out: &[&str]) -> Tui {
+        let args: Vec<&str> = self.agent.screen.args.iter().copied().filter(|arg| !left_out.contains(arg)).collect();
+        self.screen_with(project, server, &args, &[])
+    }
+
+    fn screen_with(&self, project: &Project, server: &ModelServer, args: &[&str], asks: &[(&str, &str)]) -> Tui {
         const PATIENCE: Duration = Duration::from_mins(3);
         const AGAIN: Duration = Duration::from_secs(20);
-        let Screen { args, asks, ready } = &self.agent.screen;
+        let ready = self.agent.screen.ready;
         let mut command = self.command(project);
-        command.args(*args).envs((self.agent.vars)(&server.base_url()));
+        command.args(args).envs((self.agent.vars)(&server.base_url()));
         let tui = Tui { pty: Pty::spawn(command, 40, 120) };
-        for (question, keys) in *asks {
+        for (question, keys) in asks {
             tui.expect_text(question, PATIENCE);
             // Some take no keys in their first moment, and a key too much would answer the next question.
             let mut sent = 0;
@@ -340,11 +351,35 @@ impl InstalledAgent {
         tui
     }
 
+    /// The process that several screens of it share, as its own daemon would be; it ends with what is returned.
+    pub fn shared_server(&self, project: &Project, server: &ModelServer, args: &[&str]) -> SharedServer {
+        let mut command = self.command(project);
+        command.args(args).envs((self.agent.vars)(&server.base_url())).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        SharedServer(command.process_group(0).spawn().unwrap())
+    }
+
     /// The client in the project, without arguments, and without a model.
     pub fn command(&self, project: &Project) -> Command {
         let command = self.agent.command(&self.folder);
         let mut sealed = project.command(command.get_program());
         sealed.args(command.get_args()).env("TERM", "xterm-256color");
         sealed
+    }
+}
+
+/// A process that screens share.
+#[derive(Debug)]
+pub struct SharedServer(Child);
+
+impl SharedServer {
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for SharedServer {
+    fn drop(&mut self) {
+        kill_tree(self.0.id());
+        let _ = self.0.wait();
     }
 }

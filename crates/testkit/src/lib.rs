@@ -38,7 +38,7 @@ pub mod story;
 pub mod webhook;
 
 pub use actionlint::actionlint;
-pub use agent::{Agent, InstalledAgent};
+pub use agent::{Agent, InstalledAgent, SharedServer};
 pub use browser::{Browser, Medium, Page, Theme};
 pub use client::{Client, PrintOutput, PrintRun, SignIn, Tui, TuiRun, Version};
 pub use gh::Gh;

@@ -183,6 +183,8 @@ codes! {
         SESSION_WOKEN_LATE = "session.woken-late",
         /// The same stop, reported a second time: it gets the same answer.
         STOP_REPEATED = "stop.repeated",
+        /// The agent's transcript did not come to say what it said last: the stop is let through, and nothing is counted.
+        TRANSCRIPT_LATE = "transcript.late",
         /// The file that asks for a subagent's proof cannot be read.
         VERIFY_BROKEN = "verify.broken",
         /// A subagent was sent back.

@@ -13,6 +13,39 @@ use crate::{
     },
 };
 
+/// A text for an agent that comes in the place of the usual one.
+#[derive(Debug, Clone, Copy)]
+pub enum ForAgent<'a> {
+    /// A line for the person, where only the agent can show it.
+    Line(&'a str),
+    /// The same when the agent is sent back for nothing else: the loop is paused.
+    LastWord(&'a str),
+    /// A task that would be cut on its way to the agent, and its file.
+    LongTask { task: &'a str, file: &'a str },
+}
+
+impl ForAgent<'_> {
+    /// Its beginning, by which it is known where it comes back as a prompt.
+    pub const MARK: &'static str = "[ralph] ";
+
+    pub fn text(self) -> String {
+        let text = match self {
+            ForAgent::Line(line) => {
+                format!("Tell the person this first, in these words, and then go on with what they asked for:\n{line}")
+            }
+            ForAgent::LastWord(line) => {
+                format!("The loop is paused: do no more work on it now. Tell the person only this, in these words, and stop:\n{line}")
+            }
+            ForAgent::LongTask { task, file } => format!(
+                "The task of this loop is too long for one message. It is in {file}, below the second `---`: read all of that file, and go on with the task. \
+                 It begins: {}",
+                opening(task, 400)
+            ),
+        };
+        Self::MARK.to_owned() + &text
+    }
+}
+
 /// The tag that the agent has to write.
 pub fn tag(promise: &str) -> String {
     format!("<promise>{}</promise>", normalised(promise))

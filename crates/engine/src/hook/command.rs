@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ralph_core::{
     journal::Actor,
     judge::Reason,
-    messages::{self, Reader, gate_messages},
+    messages::{self, ForAgent, Reader, gate_messages},
     text,
 };
 
@@ -58,7 +58,8 @@ pub(super) fn on_prompt(call: &Call) -> Result<Outcome, Error> {
 
 /// Whether it is what ralph sent the agent back with: several agents report that as a prompt. It begins with the loop's task, which may look like a command.
 fn is_own_text(call: &Call, typed: &str) -> bool {
-    let is_task = |found: loops::LoopOnDisk| found.parsed.is_ok_and(|file| typed.trim_start().starts_with(file.prompt.trim()));
+    let is_own = |task: &str| typed.trim_start().starts_with(task.trim()) || typed.trim_start().starts_with(ForAgent::MARK);
+    let is_task = |found: loops::LoopOnDisk| found.parsed.is_ok_and(|file| is_own(&file.prompt));
     !call.client.host.is_claude() && call.own_loop().is_some_and(is_task)
 }
 
@@ -220,8 +221,8 @@ fn go_on(call: &Call, args: &str, asker: &Asker) -> Result<Outcome, Refusal> {
     let edits = if edits.is_empty() { edits } else { format!(" Its file was edited, and that counts now: {edits}.") };
     let line = format!("Ralph: the loop goes on at iteration {iteration}.{edits}");
     let history = journal::history(&call.project.journal(&resumed.id));
-    let known = gate_messages::last_measured(history.findings()).map(|known| format!("\n\n{known}")).unwrap_or_default();
-    let text = format!("Go on with this task now:\n\n{}{known}", resumed.file.prompt);
+    let known = gate_messages::last_measured(history.findings());
+    let text = call.with_task("Go on with this task now:\n\n", &resumed.file.prompt, resumed.path.as_deref(), known.as_deref());
     let answer = Answer::Context { text, line: Some(line) };
     Ok(Outcome::new(Reason::COMMAND_RESUME, answer).of_loop(&resumed.id))
 }

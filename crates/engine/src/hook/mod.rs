@@ -18,11 +18,12 @@ mod wake;
 pub use news::send as send_news;
 
 use std::{
+    path::Path,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use ralph_core::{judge::Reason, loops::fnv1a};
+use ralph_core::{judge::Reason, loops::fnv1a, messages::ForAgent};
 
 use self::news::{News, NewsDue};
 use crate::{
@@ -133,6 +134,15 @@ impl Call {
     /// Whether a stop that these registrations reported, and that was answered then, is the one that this call reports.
     fn is_second_report(&self, via: &[String], answered_ms: u64) -> bool {
         is_second_report(&self.invocation, self.deadline, via, answered_ms)
+    }
+
+    /// A task for the agent, and what it has to know besides. Where that would be cut, the agent reads the task from the loop's file, so that the rest arrives.
+    fn with_task(&self, before: &str, task: &str, file: Option<&Path>, note: Option<&str>) -> String {
+        let note = note.map(|note| format!("\n\n{note}")).unwrap_or_default();
+        let whole = format!("{before}{task}{note}");
+        let Some(file) = file.filter(|_| !self.client.host.takes_whole(&whole)) else { return whole };
+        let file = file.strip_prefix(self.project.root()).unwrap_or(file);
+        ForAgent::LongTask { task, file: &file.display().to_string() }.text() + &note
     }
 
     /// A fingerprint of a command that was typed in this session: both events that report it name the same turn.
@@ -267,18 +277,35 @@ fn dispatch(call: &Call) -> Result<Outcome, Error> {
         Kind::TurnFailed => api_error::on_failure(call),
         Kind::Interrupted => session::on_interrupt(call),
         Kind::Notification => Ok(permission::on_notification(call)),
+        Kind::Other if call.event.is_late => stop::unheard(call),
         Kind::Other => session::on_other(call),
     }
 }
 
-/// When a session stops or is woken, the person is told what could not be shown to them before.
+/// When a session stops or is woken, the person is told what could not be shown to them before; where the agent has to tell it, when the person is there.
 fn told_what_waits(call: &Call, outcome: Outcome) -> Outcome {
     // What an agent's own shell, a gate or another agent calls, no person sees.
     let is_the_clients = !matches!(outcome.code, Reason::HOOK_SHELL | Reason::GATE_WITHIN | Reason::HOST_FOREIGN);
-    let is_shown = is_the_clients && (call.event.kind == Kind::Stop || wake::is_wake(call));
+    let is_moment = if call.client.host.shows_line() {
+        call.event.kind == Kind::Stop || wake::is_wake(call)
+    } else {
+        call.event.kind.takes_context() && outcome.code != Reason::PROMPT_OWN
+    };
+    let is_shown = is_the_clients && is_moment;
+    if is_the_clients && !is_shown {
+        keep_what_is_not_shown(call, &outcome.answer);
+    }
     let Some(session) = call.event.session().filter(|_| is_shown) else { return outcome };
     let lines = notices::take(&call.project, session, clock::now());
     if lines.is_empty() { outcome } else { Outcome { answer: outcome.answer.and_tell(&lines.join("\n")), ..outcome } }
+}
+
+/// Keeps the person's line where the agent shows none, and cannot be asked to tell it now.
+fn keep_what_is_not_shown(call: &Call, answer: &Answer) {
+    if let (false, Answer::Tell { line }, Some(session)) = (call.client.host.shows_line(), answer, call.event.session()) {
+        // The hook's log has it in any case.
+        let _ = notices::keep(&call.project, session, clock::now(), line);
+    }
 }
 
 /// S0-6: input that is no JSON object says nothing about who stopped, so the loop, if there is one, stays as it is.

@@ -62,11 +62,12 @@ pub(super) fn on_start(call: &Call) -> Result<Outcome, Error> {
 
 fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
     // Without the lock first: a session that has no loop leaves no trace.
-    let carried = |found: &loops::LoopOnDisk| was_cleared(call, &journal::live_state(&call.project, found));
+    let carried = |found: &loops::LoopOnDisk| was_cleared(call, found);
     let found = loops::all(&call.project).iter().filter(|found| carried(found)).count();
     // Of several loops whose sessions say nothing as they are cleared, none is surely this one's.
     if found == 0 || (found > 1 && !call.client.host.announces_clear()) {
-        return Ok(Outcome::silent(Reason::LOOP_NONE));
+        let told = if call.client.host.announces_clear() { Outcome::silent(Reason::LOOP_NONE) } else { tell_of_loops(call, session) };
+        return Ok(told);
     }
     let locked = Locked::acquire(&call.project)?;
     for found in loops::all(&call.project).into_iter().filter(carried) {
@@ -95,16 +96,20 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
 }
 
 /// Whether a loop belongs to the session that was cleared just now: it has the same process, or, where a process says nothing, the session said so as it ended.
-fn was_cleared(call: &Call, state: &State) -> bool {
+/// Where that is not told either, an armed loop may be that of a session that lives beside this one. A paused one does nothing by itself, whoever has it.
+fn was_cleared(call: &Call, found: &loops::LoopOnDisk) -> bool {
+    let state = journal::live_state(&call.project, found);
     match call.client.pid() {
         Some(pid) => state.client_pid == Some(pid),
-        None => is_of_host(call, state) && (state.cleared || !call.client.host.announces_clear()),
+        None if !is_of_host(call, &state) => false,
+        None if call.client.host.announces_clear() => state.cleared,
+        None => found.parsed.as_ref().is_ok_and(|file| !file.active) && !state.left_behind,
     }
 }
 
 /// Whether a session of this agent said that it was cleared, and no other has begun since.
 fn is_after_clear(call: &Call) -> bool {
-    loops::all(&call.project).iter().any(|found| was_cleared(call, &journal::live_state(&call.project, found)))
+    loops::all(&call.project).iter().any(|found| was_cleared(call, found))
 }
 
 fn is_of_host(call: &Call, state: &State) -> bool {
@@ -127,7 +132,8 @@ fn after_compact(call: &Call) -> Result<Outcome, Error> {
 }
 
 fn tell_of_loops(call: &Call, session: &str) -> Outcome {
-    let lines: Vec<String> = view::live(&call.project).iter().filter_map(|v| told(v, session)).collect();
+    let lines: Vec<String> =
+        view::live(&call.project).iter().filter_map(|v| told(v, session).or_else(|| told_after_clear(call, v))).collect();
     if lines.is_empty() {
         return Outcome::silent(Reason::SESSION_OTHER);
     }
@@ -150,10 +156,27 @@ fn task_that_waits(call: &Call, session: &str) -> Option<String> {
     Some(text)
 }
 
+/// The person's line about a loop of another session, after a `/clear` that does not say which session it cleared: Codex refuses it in the middle of a turn, but a
+/// session may also rest with its loop armed, while something outside is decided or after an error.
+fn told_after_clear(call: &Call, v: &view::View) -> Option<String> {
+    let is_clear = call.event.about.as_deref() == Some("clear") && !call.client.host.announces_clear();
+    let is_anothers = matches!(v.status, Status::Active | Status::Parked) && v.agent.as_deref() == Some(call.client.host.name);
+    let iteration = text::of_limit(v.iteration, v.max_iterations);
+    let resume = Reader::Session.resume(&named(v));
+    (is_clear && is_anothers).then(|| {
+        format!("Ralph: another session has a loop here (iteration {iteration}). If that was the session you cleared, {resume} goes on with it in this one.")
+    })
+}
+
+/// Its name after a space, as commands take it; nothing for the usual one.
+fn named(v: &view::View) -> String {
+    if v.name == "main" { String::new() } else { format!(" {}", v.name) }
+}
+
 /// The person's line about one loop when a session begins.
 fn told(v: &view::View, session: &str) -> Option<String> {
     let iteration = text::of_limit(v.iteration, v.max_iterations);
-    let named = if v.name == "main" { String::new() } else { format!(" {}", v.name) };
+    let named = named(v);
     let when = v.last_event_at.as_deref().map(|at| format!(", last active {}", ago(at))).unwrap_or_default();
     let own = v.session.as_deref() == Some(session);
     let (resume, cancel) = (Reader::Session.resume(&named), Reader::Session.cancel(&named));

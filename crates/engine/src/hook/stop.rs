@@ -3,17 +3,20 @@
 use ralph_core::{
     judge::{Next, Reason, Ruling},
     loops::file_of,
-    messages, text,
+    messages::{self, ForAgent},
+    text,
 };
 
 use crate::{
     gates::guard,
-    hook::{Call, Outcome, compaction, news::News},
+    hook::{Call, Outcome, compaction, keep_what_is_not_shown, news::News, session::heard_that},
     hosts::Answer,
     run::events::End,
     stop::{
         self, Ruled, Stop,
         find::{self, Selected, select},
+        hear::message_fingerprint,
+        is_told_by_the_agent,
         measure::{self, Waiting},
     },
     store::{
@@ -44,7 +47,7 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
     };
     let stop = call.stop();
     // Another hook on the same stop may be measuring: the second one waits for its answer, and repeats it.
-    let _lock = measure::lock(&stop, &seen)?;
+    let lock = measure::lock(&stop, &seen)?;
     let locked = Locked::acquire(&call.project)?;
     // Everything that was read without the lock is read again: a cancel or another hook may have been faster.
     let Some(mut found) = loops::reread(&call.project, *seen)? else { return Ok(no_loop(call)) };
@@ -70,7 +73,24 @@ pub(super) fn on_stop(call: &Call) -> Result<Outcome, Error> {
         Some(_) => {}
         None => find::adopt(&locked, &mut l, session, call.client)?,
     }
+    if call.event.is_late && l.state.message.is_some() && l.state.message == call.event.message.as_deref().map(message_fingerprint) {
+        drop((locked, lock));
+        return unheard(call);
+    }
     rule(call, &stop, locked, l, Waiting::Here)
+}
+
+/// The transcript lags, and did not come to say what the agent said last: ruling on old words would count a stop twice, so that this one is let through.
+pub(super) fn unheard(call: &Call) -> Result<Outcome, Error> {
+    if !loops::any(&call.project) {
+        return Ok(Outcome::silent(Reason::LOOP_NONE));
+    }
+    let what = format!("{} did not write down in time what the agent said last", call.client.host.title);
+    let heard = heard_that(call, Some(what.clone()), |_| {})?;
+    let line = format!("Ralph: {what}, so this stop is allowed and the loop is kept as it is. It goes on at the next stop.");
+    let is_armed = call.own_loop().is_some_and(|found| found.parsed.is_ok_and(|file| file.active));
+    let answer = if is_armed { Answer::Tell { line } } else { Answer::Silent };
+    Ok(Outcome { answer, error: Some(what), ..Outcome::silent(Reason::TRANSCRIPT_LATE) }.of_loop(&heard.loop_id))
 }
 
 /// Has a stop ruled on, and puts the ruling into an answer.
@@ -85,6 +105,7 @@ pub(super) fn rule<'p>(call: &Call, stop: &'p Stop<'p>, locked: Locked<'p>, l: L
             let answer = answer(call, &l, &last.ruling, last.note.clone(), last.told.as_deref());
             Outcome::new(Reason::STOP_REPEATED, answer).of_loop(&l.id)
         }
+        stop::Outcome::Told(l) => Outcome::silent(Reason::LOOP_PAUSED).of_loop(&l.id),
         stop::Outcome::Gone if signals::asked_to_end() => Outcome::silent(Reason::HOOK_ENDED),
         stop::Outcome::Gone => no_loop(call),
     })
@@ -101,6 +122,10 @@ fn ruled_on(call: &Call, ruled: &Ruled, waiting: Waiting) -> Outcome {
     }
     let answer = answer(call, l, &ruled.ruling, ruled.note.clone(), ruled.told.as_deref());
     let answer = if more.is_empty() { answer } else { answer.and_tell(&more.join("\n")) };
+    // The line of a block is the same at every iteration, but for these.
+    if matches!(answer, Answer::Block { .. }) && !more.is_empty() {
+        keep_what_is_not_shown(call, &Answer::Tell { line: more.join("\n") });
+    }
     let at_rest = matches!(ruled.ruling.next, Next::Pauses | Next::Parks | Next::Ends { .. });
     Outcome { answer, at_rest, ..Outcome::silent(ruled.ruling.code.into()) }.of_loop(&l.id)
 }
@@ -177,10 +202,7 @@ fn unreadable_list(call: &Call, locked: &Locked<'_>, found: &LoopOnDisk, problem
 fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Option<&str>) -> Answer {
     match (ruling.next, note) {
         (Next::GoesOn { iteration }, note) => {
-            let text = match note {
-                Some(note) => format!("{}\n\n{note}", l.file.prompt),
-                None => l.file.prompt.clone(),
-            };
+            let text = call.with_task("", &l.file.prompt, l.found.file_of_task(), note.as_deref());
             let mut line = messages::going_on(iteration, l.file.max_iterations(), l.file.completion_promise.as_deref(), told.is_some());
             if let Some(told) = told.filter(|told| !told.is_empty()) {
                 line.push(' ');
@@ -193,6 +215,8 @@ fn answer(call: &Call, l: &Loop, ruling: &Ruling, note: Option<String>, told: Op
             }
             Answer::go_on(text, line, l.file.continue_with(), call.client)
         }
+        // Its cap has one block left for this.
+        (_, Some(line)) if is_told_by_the_agent(call.client, ruling) => Answer::Block { reason: ForAgent::LastWord(&line).text(), line },
         (_, Some(line)) => Answer::Tell { line },
         (_, None) => Answer::Silent,
     }

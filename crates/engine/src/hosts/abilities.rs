@@ -128,7 +128,7 @@ const ABILITIES: [Ability; 17] = [
         what: "`/clear` takes the loop along",
         cell: |host| match host.clear {
             Clear::Told | Clear::ToldAtEnd => YES.to_owned(),
-            Clear::Untold => "if it is the only one".to_owned(),
+            Clear::Untold => "if it is paused".to_owned(),
             Clear::NotSeen => NO.to_owned(),
         },
         proofs: &[
@@ -176,7 +176,7 @@ const ABILITIES: [Ability; 17] = [
             let tells = |registration: &Registration| registration.events.contains(&"SubagentStop");
             yes(host.is_claude() || host.registration.as_ref().is_some_and(tells))
         },
-        proofs: &[by(EVENTS, "h3_a_check_agents_work_is_verified_in_qwen", &["qwen"])],
+        proofs: &[by(EVENTS, "h3_a_check_agents_work_is_verified", &["codex", "qwen"])],
         in_short: false,
     },
     Ability {

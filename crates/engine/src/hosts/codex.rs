@@ -28,6 +28,7 @@ const HEADLESS: Headless = Headless {
     needs_mode: true,
     variables: &[],
     heeds_interrupts: false,
+    longest: None,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 
@@ -71,7 +72,8 @@ pub(super) const HOST: Host = Host {
     events: &[("Interrupt", Kind::Interrupted)],
     fields: Fields { turn: "turn_id", ..Fields::CLAUDE },
     message: Message::Event,
-    answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
+    // Measured with 0.166.0: of a longer text the middle is cut out, at a stop and as context.
+    answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true, longest: Some(10_000) },
     command_mark: '$',
     typed: Typed::Everywhere,
     expanded: None,
@@ -85,7 +87,7 @@ pub(super) const HOST: Host = Host {
         file: "hooks.json",
         form: Form::Settings,
         unit: Unit::Seconds,
-        events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "Interrupt"],
+        events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "Interrupt", "SubagentStop"],
         hasty_events: &["SessionEnd", "Interrupt"],
         // What a person types after `$ralph-loop` reaches the hook as it is, whether or not there is such a skill.
         commands: None,

@@ -29,6 +29,7 @@ const HEADLESS: Headless = Headless {
     needs_mode: true,
     variables: &[],
     heeds_interrupts: false,
+    longest: None,
     stream: |launch| Box::new(AgentStream::new(says, launch).with_file(used)),
 };
 
@@ -104,7 +105,7 @@ pub(super) const HOST: Host = Host {
     events: &[],
     fields: Fields::CLAUDE,
     message: Message::Transcript { line, written, lags: true },
-    answers: Answers { context: Context::Flat, instead: Instead::Block, shows_line: false, escapes: false },
+    answers: Answers { context: Context::Flat, instead: Instead::Block, shows_line: false, escapes: false, longest: None },
     command_mark: '/',
     typed: Typed::Everywhere,
     expanded: Some(of_skill),

@@ -24,6 +24,7 @@ const HEADLESS: Headless = Headless {
     needs_mode: false,
     variables: &[],
     heeds_interrupts: false,
+    longest: None,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 
@@ -53,7 +54,7 @@ pub(super) const HOST: Host = Host {
     events: &[],
     fields: Fields { turn: "", ..Fields::CLAUDE },
     message: Message::Transcript { line, written, lags: false },
-    answers: Answers { context: Context::Nested, instead: Instead::Stop, shows_line: true, escapes: false },
+    answers: Answers { context: Context::Nested, instead: Instead::Stop, shows_line: true, escapes: false, longest: None },
     command_mark: '/',
     typed: Typed::OnScreen,
     expanded: Some(in_a_notification),

@@ -25,6 +25,13 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// A text for the agent can be the answer, and it goes to work with it.
+    pub(crate) fn takes_context(self) -> bool {
+        matches!(self, Kind::Prompt | Kind::TypedCommand | Kind::SessionStart)
+    }
+}
+
 /// One event. A field is empty where the agent does not send it.
 #[derive(Debug, Clone, Default)]
 pub struct Event {
@@ -39,6 +46,8 @@ pub struct Event {
     pub transcript: String,
     /// The last text block of the agent's last message.
     pub message: Option<String>,
+    /// The transcript did not come to say that it has everything of this stop: the message may be that of the stop before, or missing.
+    pub is_late: bool,
     /// The stop before this one was in the same turn, and the agent was sent back then; by which hook is not told.
     pub after_a_block: bool,
     /// Tasks that still run in the background, in words.

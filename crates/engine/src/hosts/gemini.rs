@@ -28,6 +28,7 @@ const HEADLESS: Headless = Headless {
     // Behind its relauncher it hears no request to end.
     variables: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     heeds_interrupts: false,
+    longest: None,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 
@@ -72,7 +73,7 @@ pub(super) const HOST: Host = Host {
     fields: Fields::CLAUDE,
     message: Message::Transcript { line, written, lags: false },
     // Context arrives with `&lt;` for `<` (measured with 0.61.0), and the reason of a block as it is.
-    answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
+    answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true, longest: None },
     command_mark: '/',
     typed: Typed::Everywhere,
     expanded: None,

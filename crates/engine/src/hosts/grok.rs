@@ -20,6 +20,8 @@ const HEADLESS: Headless = Headless {
     needs_mode: false,
     variables: &[],
     heeds_interrupts: false,
+    // Of a longer file with a prompt it reads the beginning.
+    longest: Some(99_000),
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 
@@ -64,7 +66,7 @@ pub(super) const HOST: Host = Host {
         ..Fields::CLAUDE
     },
     message: Message::Event,
-    answers: Answers { context: Context::Ignored, instead: Instead::Block, shows_line: true, escapes: false },
+    answers: Answers { context: Context::Ignored, instead: Instead::Block, shows_line: true, escapes: false, longest: None },
     command_mark: '/',
     typed: Typed::Everywhere,
     expanded: None,

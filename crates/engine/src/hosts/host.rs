@@ -256,6 +256,8 @@ pub(super) struct Answers {
     pub shows_line: bool,
     /// What is sent back arrives with `&lt;` for `<`, so that a claim may come in the same form.
     pub escapes: bool,
+    /// A longer text for the model, in bytes, is cut.
+    pub longest: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -401,6 +403,16 @@ impl Host {
     /// The next session after that says nothing of it.
     pub(crate) fn begins_silently(&self) -> bool {
         self.clear == Clear::ToldAtEnd
+    }
+
+    /// A text for the model arrives as it is.
+    pub(crate) fn takes_whole(&self, text: &str) -> bool {
+        self.answers.longest.is_none_or(|longest| text.len() <= longest)
+    }
+
+    /// A line for the person is shown. Otherwise the agent has to tell it.
+    pub(crate) fn shows_line(&self) -> bool {
+        self.answers.shows_line
     }
 
     /// Whether every stop that is sent back counts towards the cap, and not only those without a tool call.

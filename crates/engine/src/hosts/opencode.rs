@@ -23,6 +23,7 @@ const HEADLESS: Headless = Headless {
     needs_mode: false,
     variables: &[],
     heeds_interrupts: false,
+    longest: None,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 
@@ -71,7 +72,7 @@ pub(super) const HOST: Host = Host {
     events: &[("Interrupt", Kind::Interrupted)],
     fields: Fields::CLAUDE,
     message: Message::Event,
-    answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: false },
+    answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: false, longest: None },
     command_mark: '/',
     typed: Typed::Everywhere,
     expanded: None,

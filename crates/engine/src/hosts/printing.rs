@@ -3,6 +3,7 @@
 //! Anything else is invisible to the person or a schema error (`"decision":"allow"` is one in Claude Code, and Codex drops an answer with a key that it does not know),
 //! so these are the only shapes that exist.
 
+use ralph_core::messages::ForAgent;
 use serde::Serialize;
 
 use super::{
@@ -39,6 +40,11 @@ struct Specific<'a> {
 
 /// The line to print in answer to that event; `None` for silence.
 pub(super) fn print(answer: &Answer, event: &Event, host: &Host) -> Option<String> {
+    if !host.answers.shows_line
+        && let Some(passed_on) = passed_on(answer, event)
+    {
+        return print(&passed_on, event, host);
+    }
     let empty = Wire {
         goes_on: None,
         stop_reason: None,
@@ -71,6 +77,16 @@ pub(super) fn print(answer: &Answer, event: &Event, host: &Host) -> Option<Strin
         },
     };
     serde_json::to_string(&wire).ok()
+}
+
+/// The same answer with its line for the agent, which passes it on, where it can be given a text.
+fn passed_on(answer: &Answer, event: &Event) -> Option<Answer> {
+    let told = ForAgent::Line(&secrets::mask(answer.line().filter(|_| event.kind.takes_context())?)).text();
+    match answer {
+        Answer::Tell { .. } => Some(Answer::Context { text: told, line: None }),
+        Answer::Context { text, .. } => Some(Answer::Context { text: format!("{text}\n\n{told}"), line: None }),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

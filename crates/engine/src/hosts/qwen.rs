@@ -25,6 +25,7 @@ const HEADLESS: Headless = Headless {
     needs_mode: true,
     variables: &[],
     heeds_interrupts: false,
+    longest: None,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 
@@ -90,7 +91,7 @@ pub(super) const HOST: Host = Host {
     fields: Fields::CLAUDE,
     message: Message::Event,
     // Context arrives with `&lt;` for `<` (measured with 0.24.4), and the reason of a block as it is.
-    answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true },
+    answers: Answers { context: Context::Nested, instead: Instead::Block, shows_line: true, escapes: true, longest: None },
     command_mark: '/',
     typed: Typed::Everywhere,
     expanded: None,

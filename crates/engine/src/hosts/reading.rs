@@ -113,12 +113,12 @@ impl Reader {
     /// error, at their own end, or when they believe that they run in circles.
     fn of_another(&self, mut event: Event) -> Event {
         let is_of_a_subagent = event.agent_id.is_some() || self.is_of_a_subagent(&event.transcript);
-        let message = match self.host.message {
+        let (message, is_late) = match self.host.message {
             Message::Transcript { line, lags, .. } if event.kind == Kind::Stop => {
                 let at = self.fields.get("timestamp").and_then(Value::as_str).and_then(time::parse);
                 transcript_end::last_message(&event.transcript, line, at.filter(|_| lags))
             }
-            _ => event.message.take(),
+            _ => (event.message.take(), false),
         };
         let message = message.map(|text| if self.host.answers.escapes { with_tags(&text) } else { text });
         let kind = match event.kind {
@@ -128,7 +128,7 @@ impl Reader {
             Kind::TypedCommand if !self.host.reports_typed => Kind::Other,
             kind => kind,
         };
-        Event { kind, message, transcript: String::new(), ..event }
+        Event { kind, message, is_late, transcript: String::new(), ..event }
     }
 
     /// The model wrote what a subagent is prompted with, and a subagent's stop is none of the session's. Codex tells such prompts under the session's own id (measured

@@ -15,13 +15,18 @@ const MOST_BYTES: u64 = 4 << 20;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The words of the agent since the last prompt, if there are any. `called_at`: the transcript lags, and has everything once it says that the stop hook was called then.
-pub(super) fn last_message(path: &str, line: fn(&Value) -> Line, called_at: Option<Millis>) -> Option<String> {
-    let look = || files::read_end(Path::new(path), MOST_BYTES).map_or(Said::Late, |bytes| said(&bytes, line, called_at));
-    let said = wait::poll(if called_at.is_some() { PATIENCE } else { Duration::ZERO }, wait::SOON, || match look() {
+/// Where it does not come to say that, its last words are as good as they are, and `true` with them: they may be those of the stop before.
+pub(super) fn last_message(path: &str, line: fn(&Value) -> Line, called_at: Option<Millis>) -> (Option<String>, bool) {
+    let look = |called_at| files::read_end(Path::new(path), MOST_BYTES).map_or(Said::Late, |bytes| said(&bytes, line, called_at));
+    let in_time = wait::poll(if called_at.is_some() { PATIENCE } else { Duration::ZERO }, wait::SOON, || match look(called_at) {
         Said::Late if called_at.is_some() => None,
         said => Some(said),
     });
-    if let Some(Said::Message(text)) = said { Some(text) } else { None }
+    let is_late = in_time.is_none();
+    match in_time.unwrap_or_else(|| look(None)) {
+        Said::Message(text) => (Some(text), is_late),
+        Said::Nothing | Said::Late => (None, is_late),
+    }
 }
 
 enum Said {

@@ -1,5 +1,7 @@
 //! Resuming a loop at the iteration where it was: a paused one, one that was left behind, or one from the archive.
 
+use std::path::{Path, PathBuf};
+
 use ralph_core::{
     gate::list::List,
     journal::{Event, Parked, Spending},
@@ -44,6 +46,8 @@ pub struct Request {
 pub struct Resumed {
     pub id: String,
     pub file: LoopFile,
+    /// Where its task is; `None`: in a feature folder.
+    pub path: Option<PathBuf>,
     /// Its session; `None`: the next one that stops in this project.
     pub owner: Option<String>,
     /// It was active all the time, and nothing had to change.
@@ -189,7 +193,8 @@ fn unpause(locked: &Locked<'_>, mut l: Loop, runner_pid: u32, asker: &Asker) -> 
     let event = Event::Resumed { by: asker.actor(), iteration: l.file.iteration };
     locked.record(&mut l, now, None, event)?;
     let owner = l.owner().map(str::to_owned);
-    Ok(Resumed { id: l.id, file: l.file, owner, was_active: false, edits: Vec::new(), runner_pid: Some(runner_pid) })
+    let path = l.found.file_of_task().map(Path::to_owned);
+    Ok(Resumed { id: l.id, file: l.file, path, owner, was_active: false, edits: Vec::new(), runner_pid: Some(runner_pid) })
 }
 
 /// A loop at its limit would end again at its first stop.
@@ -304,5 +309,6 @@ fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Re
     }
     let event = Event::Resumed { by: asker.actor(), iteration: l.file.iteration };
     locked.record(&mut l, now, owner.as_deref(), event)?;
-    Ok(Resumed { id: l.id, file: l.file, owner, was_active, edits, runner_pid: None })
+    let path = l.found.file_of_task().map(Path::to_owned);
+    Ok(Resumed { id: l.id, file: l.file, path, owner, was_active, edits, runner_pid: None })
 }

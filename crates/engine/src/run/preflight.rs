@@ -60,8 +60,14 @@ impl Remark {
 }
 
 /// Looks at the client and at what it would let its sessions do here. `permission_mode` is what the runner will ask for; `None`: what the settings say.
-/// `verify` are the commands of a loop that does not exist yet.
-pub fn look(project: &Project, permission_mode: Option<&str>, verify: &[String], agent: &Agent) -> Vec<Remark> {
+/// `verify` are the commands of a loop that does not exist yet, and `task` is what it works on.
+pub fn look(project: &Project, permission_mode: Option<&str>, task: &str, verify: &[String], agent: &Agent) -> Vec<Remark> {
+    let mut remarks: Vec<Remark> = cut_task(task, agent).into_iter().collect();
+    remarks.extend(at_its_settings(project, permission_mode, verify, agent));
+    remarks
+}
+
+fn at_its_settings(project: &Project, permission_mode: Option<&str>, verify: &[String], agent: &Agent) -> Vec<Remark> {
     let path = match agent {
         Agent::Known(host, path) if host.is_claude() => path,
         Agent::Known(host, _) => return of_another(project, host.headless.as_ref(), host.title, permission_mode),
@@ -121,6 +127,27 @@ fn of_its_mode(headless: &Headless, title: &str, mode: Option<&str>) -> Vec<Rema
         }
         mode => unguarded(mode, env::is_container()).into_iter().collect(),
     }
+}
+
+/// Ralph adds to a task what an iteration has to know: the findings of the last one, notes, how it ends.
+const ADDED: usize = 16_000;
+
+/// An agent that reads only a part of a long prompt would never see the rest of the task.
+fn cut_task(task: &str, agent: &Agent) -> Option<Remark> {
+    let headless = match agent {
+        Agent::Known(host, _) => host.headless.as_ref()?,
+        Agent::Acp(agent, _) => &agent.headless,
+        Agent::Command(_) | Agent::AcpCommand(_) => return None,
+    };
+    let most = headless.longest?.saturating_sub(ADDED);
+    (task.len() > most).then(|| {
+        let text = format!(
+            "the task has {} bytes, and {} would read only a part of it: it takes {most} with what ralph adds. Put the long part into a file of the project, and name that file in the task",
+            task.len(),
+            agent.title()
+        );
+        Remark::new(Weight::Refusal, text)
+    })
 }
 
 /// Sending a session back within its iteration needs its own stop hook. `inner`: how many are wanted.

@@ -34,10 +34,15 @@ pub(crate) struct Heard {
     pub read: Option<Read>,
 }
 
+/// A message is compared by this with the one before.
+pub(crate) fn message_fingerprint(text: &str) -> String {
+    format!("{:016x}", fnv1a(text.as_bytes()))
+}
+
 impl Heard {
     /// Compared with that of the next message.
     pub(super) fn fingerprint(&self) -> String {
-        format!("{:016x}", fnv1a(self.text.as_bytes()))
+        message_fingerprint(&self.text)
     }
 
     pub(super) fn claim(&self, stop: &Stop<'_>, l: &Loop) -> Claim {

@@ -167,6 +167,8 @@ pub(crate) enum Outcome {
     Ruled(Box<Ruled>),
     /// Another hook reported the same stop before, and this is how it was answered.
     Repeated(Box<Loop>, Box<Answered>),
+    /// The loop is paused, and the agent has just told the person so.
+    Told(Box<Loop>),
     /// The loop is gone or another session's, or no answer is wanted any more.
     Gone,
 }
@@ -190,6 +192,9 @@ pub(crate) fn rule<'p>(stop: &'p Stop<'p>, locked: Locked<'p>, l: Loop, waiting:
     if same_stop::is_repeated(stop, &l, waiting) {
         return Ok(same_stop::repeated(stop, &locked, l));
     }
+    if has_told_the_person(stop, &l) {
+        return Ok(Outcome::Told(Box::new(l)));
+    }
     let Some((locked, mut l, measured)) = measure::measure(stop, locked, l, waiting)? else { return Ok(Outcome::Gone) };
     let is_of_use = match waiting {
         // A wait that is over counts for the very stop that was parked.
@@ -208,6 +213,17 @@ pub(crate) fn rule<'p>(stop: &'p Stop<'p>, locked: Locked<'p>, l: Loop, waiting:
         find::adopt(&locked, &mut l, stop.session, hook.client)?;
     }
     decide(stop, &locked, l, measured)
+}
+
+/// Whether the agent is sent back although the loop pauses: nothing else tells its person about the cap of an agent that shows no line.
+pub(crate) fn is_told_by_the_agent(client: Client, ruling: &Ruling) -> bool {
+    ruling.code == Code::HostBlockCap && ruling.next == Next::Pauses && !client.host.shows_line()
+}
+
+/// Whether this is the stop after that: it counts for nothing.
+fn has_told_the_person(stop: &Stop<'_>, l: &Loop) -> bool {
+    let sent_back = stop.hook().filter(|hook| hook.after_a_block && !l.file.active);
+    sent_back.zip(l.state.last.as_ref()).is_some_and(|(hook, last)| is_told_by_the_agent(hook.client, &last.ruling))
 }
 
 fn decide(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Loop, measured: Measured) -> Result<Outcome, Error> {

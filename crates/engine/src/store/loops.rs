@@ -1,6 +1,9 @@
 //! The loops of a project: finding and reading them.
 
-use std::{fs, io, path::PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use ralph_core::{
     loops::{LoopFile, MAX_FILE_BYTES, MAX_FRONT_MATTER, file_of, name_of, salvage},
@@ -76,6 +79,11 @@ impl LoopOnDisk {
             Storage::File => self.path.clone(),
             Storage::Folder(folder) => folder.dir.join("progress.txt"),
         }
+    }
+
+    /// The file that holds the task. A feature folder has none: ralph says itself what to do there.
+    pub(crate) fn file_of_task(&self) -> Option<&Path> {
+        (!self.is_folder()).then_some(&self.path)
     }
 
     /// The same as the loop `id`, whatever the file says.

@@ -130,3 +130,85 @@ fn h3_clear_takes_the_loop_along_where_the_agent_tells_of_it(agent: &'static Age
         wait_until("the next session", is_taken_along);
     }
 }
+
+/// On Codex's screens sessions share one process, which runs all their hooks and outlives them. Two loops in one project, and a `/clear` in one of the sessions: the
+/// other one is in the middle of its turn, and its loop stays. The test starts that process by itself: Codex would first install a copy of itself (0.166.0).
+#[test]
+fn h3_sessions_that_share_codexs_process_keep_their_own_loops() {
+    let [left_held, right_held] = [Held::default(), Held::default()];
+    let [left_script, right_script] = [left_held.clone(), right_held.clone()];
+    let server = ModelServer::with(move |request| {
+        let text = request.all_text();
+        match times_sent_back(request) {
+            _ if text.contains("Are you there") => Reply::text("Yes, I am here."),
+            0 => Reply::text("I have begun."),
+            _ if text.contains("the left one") => {
+                left_script.wait();
+                Reply::text("It is done.\n\n<promise>DONE</promise>")
+            }
+            _ => {
+                right_script.wait();
+                Reply::text("Now I rest.")
+            }
+        }
+    });
+    let bed = or_skip!(Bed::new(Agent::by_name("codex"), server));
+    // It asks everything once.
+    drop(bed.client.screen(&bed.project, &bed.server));
+    let shared = bed.client.shared_server(&bed.project, &bed.server, &["app-server", "--listen", "unix://"]);
+    let socket = bed.project.home().join(".codex/app-server-control/app-server-control.sock");
+    wait_until("it listens", || socket.exists());
+    let screen = || bed.client.screen_without(&bed.project, &bed.server, &["--no-daemon"]);
+    let (left, right) = (screen(), screen());
+    let sessions = || -> Vec<(String, String)> {
+        let status = bed.project.run(RALPH).args(["status", "--json"]).output().stdout;
+        let status: Value = serde_json::from_str(&status).unwrap();
+        let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+        status["loops"].as_array().unwrap().iter().map(|one| (text(one, "name"), text(one, "session"))).collect()
+    };
+    let of = |name: &str| sessions().into_iter().find(|(named, _)| named == name).map(|(_, session)| session);
+    for (tui, name) in [(&left, "left"), (&right, "right")] {
+        tui.submit(&format!("$ralph-loop Write the {name} one down --name {name} --promise DONE"));
+        let words = format!("the {name} one");
+        wait_until("it is sent back", || {
+            bed.server.main_requests().iter().any(|request| times_sent_back(request) > 0 && request.all_text().contains(&words))
+        });
+    }
+    let (of_left, of_right) = (of("left").unwrap(), of("right").unwrap());
+    assert!(of_left != of_right, "each has its own: {of_left}");
+    assert!(bed.project.run(RALPH).args(["pause", "right"]).output().success());
+    right_held.release();
+    sees(&right, "Now I rest.");
+    let clear = |question: &str| {
+        // The turn is over when the stop hook has been let go, a moment after its words.
+        std::thread::sleep(Duration::from_secs(2));
+        right.submit("/clear");
+        right.expect("an empty conversation", SOON, |screen| {
+            !["Now I rest.", "I am here."].iter().any(|old| dense(screen).contains(&dense(old)))
+        });
+        std::thread::sleep(Duration::from_secs(2));
+        right.submit(question);
+        sees(&right, "Yes, I am here.");
+    };
+    clear("Are you there now");
+    wait_until("the paused loop goes along", || of("right").is_some_and(|session| session != of_right));
+    assert_eq!(of("left").as_ref(), Some(&of_left));
+    // Nothing is paused: then nothing is taken, and the person is told.
+    assert!(bed.project.run(RALPH).args(["cancel", "right"]).output().success());
+    clear("Are you there again");
+    sees(&right, "If that was the session you cleared");
+    assert_eq!(of("left").as_ref(), Some(&of_left));
+    left_held.release();
+    wait_until("its session finds its loop", || of("left").is_none());
+    assert_eq!(bed.codes().iter().filter(|code| *code == "promise.accepted").count(), 1, "{:?}", bed.codes());
+    assert!(!bed.project.home().join(".codex/packages").exists(), "both screens found the process");
+    let link = fs::read_link(&socket).unwrap();
+    drop(shared);
+    // They have no other one.
+    for tui in [&left, &right] {
+        sees(tui, "econnect");
+    }
+    for file in [link.clone(), link.with_extension("lock")] {
+        let _ = fs::remove_file(file);
+    }
+}

@@ -21,7 +21,7 @@ fn looks() {
     let mode = std::env::var("TEST_MODE").ok();
     let inner = std::env::var("TEST_INNER").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     let (project, agent) = (Looked::at(std::env::current_dir().unwrap()), Agent::Known(hosts::ALL[0], client.into()));
-    for remark in look(&project, mode.as_deref(), &[], &agent).into_iter().chain(inner_iterations(&project, inner, &agent)) {
+    for remark in look(&project, mode.as_deref(), "", &[], &agent).into_iter().chain(inner_iterations(&project, inner, &agent)) {
         println!("\nREMARK {:?} {}", remark.weight, remark.text);
     }
 }

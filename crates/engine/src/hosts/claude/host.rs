@@ -20,7 +20,7 @@ pub(in crate::hosts) const HOST: Host = Host {
     events: &[],
     fields: Fields::CLAUDE,
     message: Message::Claude,
-    answers: Answers { context: Context::Nested, instead: Instead::Stop, shows_line: true, escapes: false },
+    answers: Answers { context: Context::Nested, instead: Instead::Stop, shows_line: true, escapes: false, longest: None },
     command_mark: '/',
     typed: Typed::Everywhere,
     expanded: None,
@@ -52,6 +52,7 @@ const HEADLESS: Headless = Headless {
     needs_mode: false,
     variables: &[],
     heeds_interrupts: true,
+    longest: None,
     stream: |launch| Box::new(Stream::of_session(launch.session)),
 };
 

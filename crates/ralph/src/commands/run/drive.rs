@@ -50,8 +50,9 @@ pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Obse
     let (ways, left_out) = Ways::of_run(project, &request.notify).map_err(Failure::usage)?;
     left_out.into_iter().for_each(warn);
     let mut remarks = Vec::new();
+    let task = task(project, &name, &request.subject);
     for (agent, _) in &agents {
-        remarks.extend(look(project, &settings, request.subject.verify(), agent)?);
+        remarks.extend(look(project, &settings, &task, request.subject.verify(), agent)?);
     }
     untrusted_lists(project).into_iter().for_each(&warn);
     settings.permission_mode = preflight::mode_to_ask_for(project, settings.permission_mode);
@@ -226,9 +227,18 @@ fn settings(project: &Project, options: &RunOptions, no_snapshots: bool, warn: &
     settings
 }
 
+/// The task, as far as it is known before the loop is opened.
+fn task(project: &Project, name: &str, subject: &Subject) -> String {
+    let of_loop = || ops::choose(project, Some(name), None).ok()?.parsed.ok().map(|file| file.prompt);
+    match subject {
+        Subject::New(wanted) => wanted.prompt.clone(),
+        Subject::Again(_) => of_loop().unwrap_or_default(),
+    }
+}
+
 /// Checks that unattended sessions can get anywhere; what is left to say.
-fn look(project: &Project, settings: &Running, verify: &[String], agent: &session::Agent) -> Result<Vec<String>, Failure> {
-    let remarks = preflight::look(project, settings.permission_mode.as_deref(), verify, agent);
+fn look(project: &Project, settings: &Running, task: &str, verify: &[String], agent: &session::Agent) -> Result<Vec<String>, Failure> {
+    let remarks = preflight::look(project, settings.permission_mode.as_deref(), task, verify, agent);
     let mut told = Vec::new();
     for remark in remarks.into_iter().chain(preflight::inner_iterations(project, settings.inner, agent)) {
         if remark.weight == Weight::Refusal {

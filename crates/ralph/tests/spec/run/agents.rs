@@ -166,4 +166,12 @@ fn h5_what_cannot_work_is_refused_before_it_begins() {
     let other = refused(2, &["--agent", "nobody"]);
     assert!(other.contains("nobody") && other.contains("codex"), "{other}");
     assert!(refused(12, &["--agent", "codex", "--permission-mode", "dontAsk"]).contains("acceptEdits"), "it has other modes");
+    // A task of which the agent would read a part, or the one that takes over.
+    let long = "Write it down, and leave nothing out. ".repeat(2_500);
+    agents.program("grok", "", &[], 0);
+    for with in [&["--agent", "grok"][..], &["--agent", "codex", "--fallback", "grok"]] {
+        let out = agents.run(12, &[&[long.as_str(), "--promise", "DONE"], with].concat());
+        assert!(out.stderr.contains("the task has 95000 bytes, and Grok would read only a part of it"), "{}", out.stderr);
+        assert!(!agents.bed.exists(".ralph/journal"));
+    }
 }
