@@ -102,6 +102,11 @@ impl Fleet {
         self.asked() > 1
     }
 
+    /// Whether a person pressed Ctrl-C.
+    pub fn is_interrupted(&self) -> bool {
+        self.told.get().is_some_and(|told| told.interrupts() > 0)
+    }
+
     fn asked(&self) -> usize {
         self.told.get().map_or(0, Told::requests)
     }

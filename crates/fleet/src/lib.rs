@@ -29,6 +29,7 @@ pub mod run;
 pub mod screen;
 pub mod seat;
 mod serve;
+mod sessions;
 pub mod settings;
 pub mod signing;
 pub mod slot;

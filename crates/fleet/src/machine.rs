@@ -150,6 +150,7 @@ impl Job {
             tokens: self.tokens.saturating_add(brought.tokens),
             notes_told: self.notes_told.max(brought.notes_told),
             back: None,
+            is_renewed: false,
             changed_at: now,
             ..self.clone()
         }
@@ -199,7 +200,7 @@ impl Job {
             return Some(self.ended(Outcome::Cancelled, now));
         }
         if self.state == State::NeedsPerson && want.release == Some(self.token) {
-            return Some(Job { state: State::Waits, claims: 0, returns: 0, changed_at: now, ..self.clone() });
+            return Some(Job { state: State::Waits, claims: 0, returns: 0, is_renewed: true, changed_at: now, ..self.clone() });
         }
         let review = want.review.as_ref().filter(|review| self.state == State::Proven && Some(&review.commit) == self.commit.as_ref())?;
         let back = review.back.clone()?;

@@ -174,6 +174,9 @@ pub struct Job {
     /// What the agent has to see to because its work came back; it is told before its next iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<String>,
+    /// A person let it go on: its limits begin anew with its next iteration.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_renewed: bool,
     /// How many of the notes the agent was told.
     #[serde(default)]
     pub notes_told: usize,

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
+    gates,
     git::Identity,
     problem::{Problem, Result},
-    records::{self, FLEET, Found, VERSION},
+    records::{self, FLEET, Found, Spec, VERSION},
     signing::{Pen, Signers},
     store::{Put, Store, dir::Dir},
 };
@@ -44,6 +45,9 @@ pub struct Settings {
     /// What every job must prove: the text of a `ralph.toml`.
     #[serde(default)]
     pub gates: String,
+    /// How long an item's own command may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
     #[serde(default)]
     pub land: Land,
     /// A person looks at each job before it lands.
@@ -190,6 +194,11 @@ impl Place {
 }
 
 impl Settings {
+    /// What a job must prove.
+    pub(crate) fn gates_of(&self, spec: &Spec) -> Result<String> {
+        gates::with_commands(&self.gates, &spec.verify, self.deadline.as_deref())
+    }
+
     pub fn read(store: &dyn Store, signers: &Signers) -> Result<Option<Self>> {
         let entry = store.get(FLEET)?;
         if let Some(why) = entry.as_ref().and_then(|entry| signers.refuse(FLEET, &entry.value)) {

@@ -6,7 +6,11 @@ use std::{
     time::Duration,
 };
 
-use ralph_testkit::{NatsServer, NatsVersion};
+use ralph_fleet::{
+    signing::Signers,
+    store::{Store as _, nats},
+};
+use ralph_testkit::{NatsServer, NatsVersion, Pty};
 
 use crate::bed::{Bed, compact};
 
@@ -126,7 +130,6 @@ fn run_ended(remote: &std::path::Path) -> bool {
 
 /// The log of a job has no line of an older claim after one of a newer claim that was written down, and each job landed once.
 fn no_stale_write(url: &str) {
-    use ralph_fleet::store::{Store as _, nats};
     let store = nats::Nats::open(nats::Settings::new(url, "feature-list")).unwrap();
     let lines = store.read_log("events").unwrap();
     let mut landed = std::collections::BTreeMap::<String, usize>::new();
@@ -192,8 +195,43 @@ fn f7_only_signed_tasks_are_run_where_signatures_are_asked_for() {
     assert_eq!(String::from_utf8_lossy(&shown.stdout), "alpha.txt\nfeature_list.json\n");
 }
 
+/// The key `p` of the screen is a person's wish like any other: it is signed.
+#[test]
+fn f7_a_pause_from_the_screen_is_signed() {
+    let server = match NatsServer::start(NatsVersion::Newest, "") {
+        Ok(server) => server,
+        Err(skip) => return skip.tell(),
+    };
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "");
+    let pair = nkeys::KeyPair::new_user();
+    bed.write_outside("seed", &format!("{}\n", pair.seed().unwrap()));
+    let (seed, url, remote) = (bed.root.path().join("seed"), server.url(), bed.repo());
+    let at = |args: &[&str]| {
+        let mut command = bed.command(&[args, &["--fleet", "night", "--queue", &url]].concat());
+        command.env("NATS_NKEY", &seed);
+        command
+    };
+    let begins = at(&["run", "feature_list.json", "--workers", "0", "--verify", "true", "--remote", remote.to_str().unwrap()]).output();
+    assert!(begins.as_ref().unwrap().status.success(), "{begins:?}");
+    let mut screen = at(&[]);
+    screen.env("TERM", "xterm");
+    let pty = Pty::spawn(screen, 15, 60);
+    let wait = |words: &str| drop(pty.wait_for(|s| s.contains(words), Duration::from_mins(1)).unwrap_or_else(|s| panic!("{words}: {s}")));
+    let store = nats::Nats::open(nats::Settings::new(&url, "night")).unwrap();
+    let signers = Signers::of("night", vec![pair.public_key()]).unwrap();
+    for (wish, words) in [("pause", "p resumes"), ("run", "p pauses")] {
+        wait(if wish == "pause" { "p pauses" } else { "p resumes" });
+        pty.send("p");
+        wait(words);
+        let entry = store.get("want").unwrap().unwrap();
+        assert_eq!(serde_json::from_slice::<serde_json::Value>(&entry.value).unwrap()["wish"], wish);
+        assert_eq!(signers.refuse("want", &entry.value), None);
+    }
+    pty.send("q");
+    assert_eq!(pty.wait_exit(Duration::from_mins(1)), Some(0));
+}
+
 fn change(url: &str, key: &str, change: impl Fn(&mut serde_json::Value)) {
-    use ralph_fleet::store::{Store as _, nats};
     let store = nats::Nats::open(nats::Settings::new(url, "night")).unwrap();
     let entry = store.get(key).unwrap().unwrap();
     let mut value = serde_json::from_slice(&entry.value).unwrap();
