@@ -219,11 +219,29 @@ pub fn reservation(id: &str, token: u64) -> String {
     format!("{id}/{token}")
 }
 
+/// What there is for another session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Money {
+    Left,
+    /// Sessions that run have set it aside, and may not need it.
+    SetAside,
+    Spent,
+}
+
 impl Ledger {
     /// What is neither spent nor reserved. `None`: there is no limit.
     pub fn free(&self) -> Option<u64> {
         let taken = self.reserved.values().fold(self.spent_micros, |sum, micros| sum.saturating_add(*micros));
         (self.limit_micros > 0).then(|| self.limit_micros.saturating_sub(taken))
+    }
+
+    /// What there is for a session that needs at least so much.
+    pub fn money(&self, least: u64) -> Money {
+        match self.free() {
+            Some(free) if free < least && self.limit_micros.saturating_sub(self.spent_micros) < least => Money::Spent,
+            Some(free) if free < least => Money::SetAside,
+            _ => Money::Left,
+        }
     }
 
     /// Sets money aside for a session: as much as is wanted, or as there is. `None`: less than `least` is left.

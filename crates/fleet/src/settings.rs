@@ -13,10 +13,13 @@ use crate::{
     gates,
     git::Identity,
     problem::{Problem, Result},
-    records::{self, FLEET, Found, Spec, VERSION},
+    records::{self, FLEET, Spec, VERSION},
     signing::{Pen, Signers},
     store::{Put, Store, dir::Dir},
 };
+
+/// What their record is called where something is wrong with it.
+const RECORD: &str = "the fleet's record";
 
 /// The record of a fleet, which its first `run` writes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -204,12 +207,7 @@ impl Settings {
         if let Some(why) = entry.as_ref().and_then(|entry| signers.refuse(FLEET, &entry.value)) {
             return Err(Problem::new(format!("nothing is run: the fleet's record {why}")));
         }
-        match entry.map(|entry| records::read(&entry.value)) {
-            None => Ok(None),
-            Some(Found::Known(settings)) => Ok(Some(settings)),
-            Some(Found::Newer(version)) => Err(too_new(version)),
-            Some(Found::Broken(why)) => Err(unreadable(&why)),
-        }
+        entry.map(|entry| records::read(&entry.value).or_why(RECORD)).transpose().map_err(Problem::new)
     }
 
     /// Writes them, over those of an earlier run.
@@ -217,10 +215,8 @@ impl Settings {
         let bytes = pen.bytes(FLEET, &Settings { version: VERSION, ..self.clone() })?;
         loop {
             let entry = store.get(FLEET)?;
-            match entry.as_ref().map(|entry| records::read::<Settings>(&entry.value)) {
-                Some(Found::Newer(version)) => return Err(too_new(version)),
-                Some(Found::Broken(why)) => return Err(unreadable(&why)),
-                None | Some(Found::Known(_)) => {}
+            if let Some(entry) = &entry {
+                records::read::<Settings>(&entry.value).or_why(RECORD).map_err(Problem::new)?;
             }
             let revision = entry.map_or(0, |entry| entry.revision);
             if let Put::Stored(_) = store.put_if(FLEET, &bytes, revision)? {
@@ -228,14 +224,6 @@ impl Settings {
             }
         }
     }
-}
-
-fn too_new(version: u64) -> Problem {
-    Problem::new(format!("this fleet is of version {version}, which this ralph does not know: upgrade ralph"))
-}
-
-fn unreadable(why: &str) -> Problem {
-    Problem::new(format!("the fleet's settings cannot be read: {why}"))
 }
 
 /// A name as a word of a key: small letters, digits and dashes.

@@ -19,9 +19,9 @@ use crate::{
     board::Board,
     change,
     child::{self, Iteration},
-    fleet::{Fleet, Held, Money},
+    fleet::{Fleet, Held},
     gates,
-    machine::{Brought, MOST_RETURNS, Outcome},
+    machine::{Brought, MOST_RETURNS, Money, Outcome},
     problem::{Problem, Result},
     records::{self, ACCOUNT, Account, Found, Job, Spec, State, VERSION, WANT, Want, Wish, key},
     sessions,
@@ -366,7 +366,9 @@ impl Worker<'_> {
         add(&["--gates", &folder.join("gates.toml").display().to_string()]);
         add(&["--usd", &format!("{:.2}", money::in_dollars(reserved))]);
         for (flag, value) in [("--agent", &spec.agent), ("--model", &spec.model)] {
-            value.iter().for_each(|value| add(&[flag, value]));
+            if let Some(value) = value {
+                add(&[flag, value]);
+            }
         }
         let is_its_own = |flag: &str| match flag {
             "--agent" | "--agent-cmd" | "--acp-cmd" => spec.agent.is_some(),
@@ -376,7 +378,9 @@ impl Worker<'_> {
         let released_at = held.job.is_renewed.then(|| count(&held.job, LOOP_ITERATION));
         for (flag, value) in self.fleet.settings.run.chunks_exact(2).map(|pair| (&*pair[0], &*pair[1])) {
             let value = if goes_on { sessions::again(flag, value, released_at) } else { Some(value.to_owned()) };
-            value.filter(|_| !is_its_own(flag)).iter().for_each(|value| add(&[flag, value]));
+            if let Some(value) = value.filter(|_| !is_its_own(flag)) {
+                add(&[flag, &value]);
+            }
         }
         args
     }
@@ -454,7 +458,8 @@ impl Worker<'_> {
 
     /// What a person wants of a job, as far as the store says it now.
     fn now_wanted(&self, id: &str) -> Want {
-        self.fleet.signers.want(&key(WANT, id), self.fleet.store.get(&key(WANT, id)).ok().flatten().as_ref().map(|entry| &*entry.value))
+        let key = key(WANT, id);
+        self.fleet.signers.want(&key, self.fleet.store.get(&key).ok().flatten().as_ref().map(|entry| &*entry.value))
     }
 
     /// A quota that one job found used up is used up for all.

@@ -9,7 +9,7 @@ use ralph_core::text::time::Millis;
 use ralph_fleet::{
     board::Board,
     change::{self, Changed},
-    machine::{Brought, Claim, Outcome},
+    machine::{Brought, Claim, Money, Outcome},
     records::{self, Found, JOB, Job, LEDGER, Ledger, SPEC, Spec, State, VERSION, WANT, Want, Wish, key},
     store::{
         Error, Hold, Holder, Revision, Store,
@@ -447,6 +447,38 @@ fn f2_dependencies_that_cannot_be_met_are_named() {
 }
 
 /// What a list says of its items is what their tasks say, and an item's id does not depend on what is done already.
+#[test]
+fn f5_money_that_is_set_aside_is_not_spent() {
+    let ledger = |limit: u64, spent: u64, reserved: u64| {
+        let reserved = [("a/1".to_owned(), reserved)].into();
+        Ledger { limit_micros: limit, spent_micros: spent, reserved, ..Ledger::default() }
+    };
+    for (limit, spent, reserved, what) in [
+        (100, 50, 20, Money::Left),
+        (100, 50, 41, Money::SetAside),
+        (100, 91, 0, Money::Spent),
+        (100, 200, 10, Money::Spent),
+        (0, 1_000, 1_000, Money::Left),
+    ] {
+        assert_eq!(ledger(limit, spent, reserved).money(10), what, "{limit} {spent} {reserved}");
+    }
+}
+
+/// What is left alone says why in the same words everywhere.
+#[test]
+fn f2_a_record_that_is_left_alone_says_why() {
+    let why = |bytes: &str| records::read::<Job>(bytes.as_bytes()).or_why("job.a").err();
+    let newer = "job.a is of version 99, which this ralph does not know: upgrade ralph";
+    assert_eq!(why(r#"{"version": 99, "state": "dances"}"#).as_deref(), Some(newer));
+    assert!(why("{").is_some_and(|why| why.starts_with("job.a cannot be read: ")));
+    let known = serde_json::to_string(&Job::new(1)).unwrap();
+    assert_eq!(why(&known), None);
+    let store = Memory::default();
+    store.put_if(LEDGER, br#"{"version": 99}"#, 0).unwrap();
+    let changed = change::shared(&store, LEDGER, |ledger: Ledger| Some(ledger)).unwrap();
+    assert!(matches!(&changed, Changed::Refused(why) if why.starts_with("ledger is of version 99")), "{changed:?}");
+}
+
 #[test]
 fn f1_the_tasks_of_a_list_say_what_it_says() {
     let list = |done: bool| {
