@@ -261,9 +261,11 @@ fn open(around: &std::path::Path, name: Option<&str>, queue: &Queue, signers: &S
 /// A worker for a fleet that was begun elsewhere.
 fn help_out(around: &std::path::Path, crew: &Crew, (name, signers): (Option<&str>, Signers), queue: &Queue) -> Result<u8> {
     let (place, mut settings, store) = open(around, name, queue, &signers)?;
-    if !settings.repository.is_dir() {
-        // Another machine's folder: what is copied comes from where this worker was started.
-        settings.repository = run::repository(around).unwrap_or_else(|_| around.to_owned());
+    // The folder may be another machine's: what is copied comes from where this worker was started.
+    match run::repository(around) {
+        Ok(own) if *queue != Queue::Dir => settings.repository = own,
+        _ if settings.repository.is_dir() => {}
+        own => settings.repository = own.unwrap_or_else(|_| around.to_owned()),
     }
     let fleet = Fleet::open(place, settings, store, signers)?;
     let mut shown = Shown::new(false);

@@ -1,8 +1,11 @@
-//! Worker processes over one store, with someone who kills them, stops them past their lease and lets them go on, and kills the server: each job lands once,
+//! Worker processes over one store, with someone who kills them, stops them past their lease and lets them go on, and kills the server; their clocks differ by hours: each job lands once,
 //! and nothing is written under an old claim. One case for each driver.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::disallowed_methods, reason = "tests")]
+
+#[path = "common/histories.rs"]
+mod histories;
 
 use std::{
     collections::BTreeMap,
@@ -13,6 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use histories::{check, of_stream};
 use ralph_core::text::time::Millis;
 use ralph_fleet::{
     board::Board,
@@ -54,8 +58,10 @@ fn commit(id: &str, token: u64) -> String {
     format!("{id:020x}{token:020x}")
 }
 
+/// Each process has a clock of its own, hours from the others'.
 fn now() -> Millis {
-    Millis::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap()
+    let skew = Millis::from(std::process::id() % 5) - 2;
+    Millis::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap() + skew * 3_600_000
 }
 
 // The worker.
@@ -291,27 +297,9 @@ impl Storm {
     }
 }
 
-/// Every write was its holder's, and each job landed once.
-fn check(histories: &BTreeMap<String, Vec<Job>>) {
-    assert_eq!(histories.len(), JOBS);
-    for (id, jobs) in histories {
-        let landed = jobs.iter().filter(|job| job.state == State::Landed).count();
-        assert_eq!(landed, 1, "{id} landed {landed} times");
-        for pair in jobs.windows(2) {
-            let (before, after) = (&pair[0], &pair[1]);
-            let writer = after.nonce.split(':').next().unwrap();
-            assert!(!before.is_over(), "{id} was over and written again: {after:?}");
-            if after.token == before.token {
-                let its_own = before.is_held() && before.worker.as_deref() == Some(writer);
-                assert!(
-                    its_own || writer == "person" && before.state == State::NeedsPerson,
-                    "a stale write of {id} was accepted: {before:?} → {after:?}"
-                );
-            } else {
-                assert_eq!(after.token, before.token + 1, "{before:?} → {after:?}");
-            }
-        }
-    }
+/// A write's nonce begins with the name of who made it.
+fn writer(job: &Job) -> Option<&str> {
+    job.nonce.split(':').next()
 }
 
 fn tell(storm: &Storm, restarts: usize) {
@@ -344,13 +332,22 @@ fn f2_nemesis_dir() {
         let read = |n: usize| serde_json::from_slice(&fs::read(keys.join(n.to_string())).unwrap()).unwrap();
         histories.insert(id, (1..=count).map(read).collect());
     }
-    check(&histories);
+    check(&histories, JOBS, writer);
     tell(&storm, 0);
 }
 
 #[test]
 fn f2_nemesis_nats() {
-    let server = match NatsServer::start(NatsVersion::Newest, "") {
+    nemesis_nats(NatsVersion::Newest);
+}
+
+#[test]
+fn f2_nemesis_nats_2_9() {
+    nemesis_nats(NatsVersion::Oldest);
+}
+
+fn nemesis_nats(version: NatsVersion) {
+    let server = match NatsServer::start(version, "") {
         Ok(server) => server,
         Err(skip) => return skip.tell(),
     };
@@ -370,25 +367,6 @@ fn f2_nemesis_nats() {
         }
         thread::sleep(Duration::from_millis(150));
     }
-    check(&histories(&server.url()));
+    check(&of_stream(&server.url(), "nemesis"), JOBS, writer);
     tell(&storm, restarts);
-}
-
-/// All that was ever written to the jobs, read from the stream itself.
-fn histories(url: &str) -> BTreeMap<String, Vec<Job>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    runtime.block_on(async {
-        let context = async_nats::jetstream::new(async_nats::connect(url).await.unwrap());
-        let mut stream = context.get_stream("KV_ralph-nemesis").await.unwrap();
-        let last = stream.info().await.unwrap().state.last_sequence;
-        let mut all: BTreeMap<String, Vec<Job>> = BTreeMap::new();
-        for sequence in 1..=last {
-            // The names of workers are written too often for all of it to be kept.
-            let Ok(message) = stream.get_raw_message(sequence).await else { continue };
-            if let Some(id) = message.subject.strip_prefix("$KV.ralph-nemesis.job.") {
-                all.entry(id.to_owned()).or_default().push(serde_json::from_slice(&message.payload).unwrap());
-            }
-        }
-        all
-    })
 }
