@@ -1,5 +1,5 @@
-//! Worker processes over one store, with someone who kills them, stops them past their lease and lets them go on, and kills the server; their clocks differ by hours: each job lands once,
-//! and nothing is written under an old claim. One case for each driver.
+//! Worker processes over one store, with someone who kills them, stops them past their lease and lets them go on, kills the server, and loses its answers; their
+//! clocks differ by hours. Each job lands once, and nothing is written under an old claim. One case for each driver.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::disallowed_methods, reason = "tests")]
@@ -10,13 +10,19 @@ mod histories;
 use std::{
     collections::BTreeMap,
     fs,
+    io::{Read as _, Write as _},
+    net::{Shutdown, TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
 
-use histories::{check, of_stream};
+use histories::{check, of_jobs};
 use ralph_core::text::time::Millis;
 use ralph_fleet::{
     board::Board,
@@ -220,8 +226,9 @@ impl Drop for Storm {
 }
 
 impl Storm {
-    fn new(place: &str) -> Self {
-        let store = open(place);
+    /// `place` is the workers'; the nemesis itself looks at `own`.
+    fn new(place: &str, own: &str) -> Self {
+        let store = open(own);
         for n in 0..JOBS {
             let spec = Spec { version: VERSION, id: format!("j{n}"), task: "x".into(), number: n as u64, ..Spec::default() };
             store.put_if(&key(SPEC, &spec.id), &serde_json::to_vec(&spec).unwrap(), 0).unwrap();
@@ -297,6 +304,64 @@ impl Storm {
     }
 }
 
+/// A line to the server that can lose what it answers: what was asked arrives, nothing comes back, and then it breaks.
+struct Line {
+    port: u16,
+    is_deaf: Arc<AtomicBool>,
+    /// Writes that were stored without their writers being told.
+    lost: Arc<AtomicUsize>,
+}
+
+impl Line {
+    fn to(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let line = Line { port: listener.local_addr().unwrap().port(), is_deaf: Arc::default(), lost: Arc::default() };
+        let (is_deaf, lost) = (Arc::clone(&line.is_deaf), Arc::clone(&line.lost));
+        thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                // The server may be away.
+                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
+                let (mut asks, mut hears) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                let (is_deaf, lost) = (Arc::clone(&is_deaf), Arc::clone(&lost));
+                thread::spawn(move || {
+                    let _ = std::io::copy(&mut asks, &mut hears);
+                    let _ = hears.shutdown(Shutdown::Both);
+                });
+                thread::spawn(move || answer(server, client, &is_deaf, &lost));
+            }
+        });
+        line
+    }
+
+    fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    fn lose_answers(&self, length: Duration) {
+        self.is_deaf.store(true, Ordering::Relaxed);
+        thread::sleep(length);
+        self.is_deaf.store(false, Ordering::Relaxed);
+    }
+}
+
+fn answer(mut server: TcpStream, mut client: TcpStream, is_deaf: &AtomicBool, lost: &AtomicUsize) {
+    let (mut bytes, mut was_deaf) = ([0; 16 << 10], false);
+    while let Ok(count @ 1..) = server.read(&mut bytes) {
+        if was_deaf && !is_deaf.load(Ordering::Relaxed) {
+            break;
+        }
+        was_deaf = is_deaf.load(Ordering::Relaxed);
+        if was_deaf {
+            lost.fetch_add(String::from_utf8_lossy(&bytes[..count]).matches("{\"stream\":\"KV_ralph-nemesis\"").count(), Ordering::Relaxed);
+        } else if client.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+    }
+    for end in [&server, &client] {
+        let _ = end.shutdown(Shutdown::Both);
+    }
+}
+
 /// A write's nonce begins with the name of who made it.
 fn writer(job: &Job) -> Option<&str> {
     job.nonce.split(':').next()
@@ -317,7 +382,8 @@ fn tell(storm: &Storm, restarts: usize) {
 #[test]
 fn f2_nemesis_dir() {
     let folder = tempfile::tempdir().unwrap();
-    let mut storm = Storm::new(&folder.path().to_string_lossy());
+    let place = folder.path().to_string_lossy();
+    let mut storm = Storm::new(&place, &place);
     let until = Instant::now() + Duration::from_mins(2);
     while !storm.is_over() {
         assert!(Instant::now() < until, "{:#?}", storm.jobs());
@@ -351,12 +417,16 @@ fn nemesis_nats(version: NatsVersion) {
         Ok(server) => server,
         Err(skip) => return skip.tell(),
     };
-    let mut storm = Storm::new(&server.url());
-    let until = Instant::now() + Duration::from_mins(2);
+    let line = Line::to(server.port());
+    let mut storm = Storm::new(&line.url(), &server.url());
+    let until = Instant::now() + Duration::from_mins(5);
     let (mut restarts, mut next) = (0, Instant::now() + Duration::from_secs(3));
     while !storm.is_over() {
         assert!(Instant::now() < until, "{:#?}", storm.jobs());
         storm.strike();
+        if storm.dice.below(6) == 0 {
+            line.lose_answers(Duration::from_millis(300));
+        }
         if next < Instant::now() {
             server.kill();
             thread::sleep(Duration::from_millis(300));
@@ -367,6 +437,9 @@ fn nemesis_nats(version: NatsVersion) {
         }
         thread::sleep(Duration::from_millis(150));
     }
-    check(&of_stream(&server.url(), "nemesis"), JOBS, writer);
+    check(&of_jobs(&server.url(), "nemesis"), JOBS, writer);
     tell(&storm, restarts);
+    let lost = line.lost.load(Ordering::Relaxed);
+    println!("{lost} writes whose answer was lost");
+    assert!(lost > 0, "no answer was lost");
 }

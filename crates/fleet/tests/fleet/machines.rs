@@ -154,7 +154,7 @@ fn run_ended(remote: &std::path::Path) -> bool {
 
 /// The server took each write from whoever had the job by then, and each job landed once.
 fn no_stale_write(url: &str) {
-    let histories = histories::of_stream(url, "feature-list");
+    let histories = histories::of_jobs(url, "feature-list");
     histories::check(&histories, JOBS, |_| None);
     for (id, values) in histories {
         let last = values.last().unwrap();
@@ -204,6 +204,32 @@ fn f4_landers_of_two_machines_land_each_job_once() {
     let show = |name: &str| Command::new("git").current_dir(remote).args(["show", &format!("ralph/feature-list:{name}")]).output().unwrap();
     assert!(["alpha.txt", "beta.txt"].iter().all(|name| show(name).status.success()));
     assert_eq!(String::from_utf8_lossy(&show("feature_list.json").stdout), list.replace("false", "true"));
+}
+
+/// Why a landing waits stands beside its job, on every machine that looks.
+#[test]
+fn f6_another_machine_sees_why_landing_waits() {
+    let server = match NatsServer::start(NatsVersion::Newest, "") {
+        Ok(server) => server,
+        Err(skip) => return skip.tell(),
+    };
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > \"$task.txt\"; say x\n");
+    let remote = bed.root.path().join("remote.git");
+    bed.git(&["clone", "-q", "--bare", ".", remote.to_str().unwrap()]);
+    let (url, gate) = (server.url(), "case \"$PWD\" in */lander) echo red; exit 1;; esac");
+    let at = ["--queue", &url, "--fleet", "feature_list", "--remote", remote.to_str().unwrap(), "--workers", "1", "--verify", gate];
+    let mut run = bed.start("feature_list.json", &at);
+    let elsewhere = Machine::new(&bed, "elsewhere", &url, remote.to_str().unwrap());
+    let home = bed.root.path().join(elsewhere.name);
+    let look = || {
+        let mut command = bed.command(&["status", "--fleet", "feature_list", "--queue", &url]);
+        let output = command.current_dir(home.join("clone")).env("HOME", &home).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    bed.until("the reason", || look().contains("fails without this job"));
+    assert!(look().contains("proven"), "{}", look());
+    run.kill().unwrap();
+    run.wait().unwrap();
 }
 
 /// Workers that ask for signatures run only what a known key signed: neither a fleet that another one began, nor a task that another one added or changed.
