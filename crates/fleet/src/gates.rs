@@ -17,7 +17,7 @@ use toml::{Table, Value};
 use crate::{
     problem::{Problem, Result},
     records::Spec,
-    settings::Slots,
+    settings::{Settings, Slots},
 };
 
 /// Gates that a clone without a remote cannot pass, or that are the lander's: it marks the list.
@@ -104,6 +104,11 @@ pub fn with_commands(gates: &str, commands: &[String], deadline: Option<&str>) -
         }
     }
     Ok(table.to_string())
+}
+
+/// What a job must prove.
+pub fn of_job(settings: &Settings, spec: &Spec) -> Result<String> {
+    with_commands(&settings.gates, &spec.verify, settings.deadline.as_deref())
 }
 
 /// The same for an agent's work in its slot: everything must be committed, too, or it would not land.

@@ -426,7 +426,7 @@ impl Lander<'_> {
 
     /// Runs the gates on a commit's files; a failure is tried once more.
     fn try_out(&self, commit: &str, spec: &Spec) -> Result<Verdict> {
-        let gates = gates::where_it_lands(&self.fleet.settings.gates_of(spec)?)?;
+        let gates = gates::where_it_lands(&gates::of_job(&self.fleet.settings, spec)?)?;
         if gates::count(&gates) == 0 {
             return Ok(Verdict::Holds);
         }

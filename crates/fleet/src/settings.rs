@@ -10,10 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    gates,
     git::Identity,
     problem::{Problem, Result},
-    records::{self, FLEET, Spec, VERSION},
+    records::{self, FLEET, VERSION},
     signing::{Pen, Signers},
     store::{Put, Store, dir::Dir},
 };
@@ -197,11 +196,6 @@ impl Place {
 }
 
 impl Settings {
-    /// What a job must prove.
-    pub(crate) fn gates_of(&self, spec: &Spec) -> Result<String> {
-        gates::with_commands(&self.gates, &spec.verify, self.deadline.as_deref())
-    }
-
     pub fn read(store: &dyn Store, signers: &Signers) -> Result<Option<Self>> {
         let entry = store.get(FLEET)?;
         if let Some(why) = entry.as_ref().and_then(|entry| signers.refuse(FLEET, &entry.value)) {

@@ -247,7 +247,7 @@ impl Worker<'_> {
         hub.send_start(&held.id, held.claim.token, &commit)?;
         self.slot.check_out(hub, &commit, &format!("ralph/{}", held.id))?;
         let folder = self.fleet.place.job(&held.id)?;
-        let gates = gates::in_a_slot(&self.fleet.settings.gates_of(spec)?)?;
+        let gates = gates::in_a_slot(&gates::of_job(&self.fleet.settings, spec)?)?;
         settings::write(&folder.join("gates.toml"), gates.as_bytes())?;
         if let Some(snapshot) = held.job.rest.get("snapshot").and_then(|value| value.as_str()) {
             self.restore(snapshot)?;
