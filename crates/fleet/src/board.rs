@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ralph_core::text::time::Millis;
 
 use crate::{
-    machine::{Rank, rank},
+    job_rules::{Rank, rank},
     pull_requests,
     records::{self, JOB, Job, SPEC, Spec, State, WANT, WANT_ALL, Want, Wish, key},
     signing::Signers,

@@ -3,7 +3,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    machine::Claim,
+    job_rules::Claim,
     records::{self, Found, JOB, Job, key},
     store::{Error, Put, Revision, Store},
 };

@@ -17,7 +17,7 @@ use crate::{
     board::{Board, Card},
     change::{self, Changed},
     hub::Hub,
-    machine::{Claim, MOST_RETURNS, Money, Outcome},
+    job_rules::{Claim, MOST_RETURNS, Money, Outcome},
     problem::{Problem, Result},
     records::{self, Job, LEDGER, Ledger, State, VERSION, WANT, WANT_ALL, Want, Wish, key},
     settings::{Land, Place, Settings},

@@ -18,7 +18,7 @@ use crate::{
     fleet::{Fleet, Held},
     gates,
     hub::Pushed,
-    machine::{MOST_RETURNS, Outcome},
+    job_rules::{MOST_RETURNS, Outcome},
     merge::{self, Merged, Whose},
     problem::{Problem, Result},
     pull_requests,

@@ -21,7 +21,7 @@ use crate::{
     child::{self, Iteration},
     fleet::{Fleet, Held},
     gates,
-    machine::{Brought, MOST_RETURNS, Money, Outcome},
+    job_rules::{Brought, MOST_RETURNS, Money, Outcome},
     problem::{Problem, Result},
     records::{self, ACCOUNT, Account, Found, Job, Spec, State, VERSION, WANT, Want, Wish, key},
     sessions,

@@ -27,7 +27,7 @@ use ralph_core::text::time::Millis;
 use ralph_fleet::{
     board::Board,
     change::{self, Changed},
-    machine::{Brought, Claim, Outcome},
+    job_rules::{Brought, Claim, Outcome},
     records::{JOB, Job, SPEC, Spec, State, VERSION, WANT, Want, key},
     store::{
         Error, Revision, Store,

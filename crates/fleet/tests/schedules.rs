@@ -9,7 +9,7 @@ use ralph_core::text::time::Millis;
 use ralph_fleet::{
     board::Board,
     change::{self, Changed},
-    machine::{Brought, Claim, Money, Outcome},
+    job_rules::{Brought, Claim, Money, Outcome},
     records::{self, Found, JOB, Job, LEDGER, Ledger, SPEC, Spec, State, VERSION, WANT, Want, Wish, key},
     store::{
         Error, Hold, Holder, Revision, Store,
@@ -430,7 +430,7 @@ fn f2_the_third_return_goes_to_a_person_and_the_second_goes_first() {
     let (once, spec) = (back(&Job::new(now(1))), Spec { number: 9, ..Spec::default() });
     let twice = back(&once);
     assert_eq!((once.state, twice.state, back(&twice).state), (State::Waits, State::Waits, State::NeedsPerson));
-    let rank = |job: &Job, spec: &Spec| ralph_fleet::machine::rank(spec, job);
+    let rank = |job: &Job, spec: &Spec| ralph_fleet::job_rules::rank(spec, job);
     let first = Spec { priority: Some(1), number: 1, ..Spec::default() };
     assert!(rank(&twice, &spec) < rank(&Job::new(now(1)), &first), "before all others");
     assert!(rank(&once, &spec) > rank(&Job::new(now(1)), &first));
@@ -439,7 +439,7 @@ fn f2_the_third_return_goes_to_a_person_and_the_second_goes_first() {
 #[test]
 fn f2_dependencies_that_cannot_be_met_are_named() {
     let spec = |id: &str, on: &[&str]| Spec { id: id.into(), depends_on: on.iter().map(ToString::to_string).collect(), ..Spec::default() };
-    let wrong = ralph_fleet::machine::wrong_dependencies;
+    let wrong = ralph_fleet::job_rules::wrong_dependencies;
     assert!(wrong(&[spec("a", &[]), spec("b", &["a"]), spec("c", &["a", "b"])]).is_empty());
     assert_eq!(wrong(&[spec("a", &["x"])]), ["a depends on x, which is not in the list"]);
     let ring = wrong(&[spec("a", &["b"]), spec("b", &["a"]), spec("c", &[])]);
@@ -501,7 +501,7 @@ fn f1_the_tasks_of_a_list_say_what_it_says() {
     assert_eq!((&later.id, later.depends_on.len()), (&second.id, 0), "what is done holds nobody up");
     // In order of priority; an optional one comes last.
     let mut order: Vec<Spec> = all;
-    order.sort_by_key(|spec| ralph_fleet::machine::rank(spec, &Job::new(now(1))));
+    order.sort_by_key(|spec| ralph_fleet::job_rules::rank(spec, &Job::new(now(1))));
     let items: Vec<&str> = order.iter().filter_map(|spec| spec.item.as_deref()).collect();
     assert_eq!(items, ["A-1", "D", "A.1", "C"]);
 }

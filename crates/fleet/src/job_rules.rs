@@ -1,4 +1,4 @@
-//! Every rule about jobs, as pure functions over their records.
+//! Every rule about jobs and their money, as pure functions over their records: who may take one, what follows, and how often before a person is asked.
 //!
 //! ```text
 //!  waits ──claim──▶ runs ──proven──▶ proven ──claim──▶ lands ──▶ landed
