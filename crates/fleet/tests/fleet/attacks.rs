@@ -281,7 +281,8 @@ fn t1_a_forged_loop_is_no_prompt() {
         let path = bed.root.path().join("forged");
         fs::write(&path, loop_file.to_string()).unwrap();
         record["bundle"] = in_hub(&["hash-object", "-w", path.to_str().unwrap()]).into();
-        record["state"] = "waits".into();
+        // As after a release.
+        (record["state"], record["is_renewed"]) = ("waits".into(), true.into());
         record["nonce"] = revision.to_string().into();
         fs::write(folder.join(revision.to_string()), record.to_string()).unwrap();
     };
