@@ -23,7 +23,7 @@ use std::{
 use ralph_fleet::{
     board::Board,
     change::{self, Changed},
-    machine::Outcome,
+    job_rules::Outcome,
     records::{JOB, Job, SPEC, Spec, VERSION, key},
     store::{
         Holder, Store,

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use ralph_core::text::time::Millis;
 
 use crate::{
-    machine::{Rank, rank},
+    job_rules::{Rank, rank},
     pull_requests,
-    records::{self, Found, JOB, Job, SPEC, Spec, State, WANT, WANT_ALL, Want, Wish, key},
+    records::{self, JOB, Job, SPEC, Spec, State, WANT, WANT_ALL, Want, Wish, key},
     signing::Signers,
     store::{Changes, Cursor, Entry, Error, Holder, Revision, Store},
 };
@@ -172,34 +172,28 @@ impl Card {
 
     fn put(&mut self, kind: &'static str, key: &str, entry: &Entry, signers: &Signers) {
         let sealed = match kind {
-            SPEC => adopt(entry, &mut self.spec),
+            SPEC => adopt(kind, entry, &mut self.spec),
             WANT => {
                 self.want_revision = entry.revision;
-                let sealed = adopt(entry, &mut self.want);
-                self.want = signers.want(key, Some(&entry.value));
+                let sealed = adopt(kind, entry, &mut self.want);
+                let said = if sealed.is_some() { Want::unknown() } else { std::mem::take(&mut self.want) };
+                self.want = signers.counted(key, &entry.value, said);
                 sealed
             }
             // What was read earlier may come later.
             _ if entry.revision < self.revision => return,
             _ => {
                 self.revision = entry.revision;
-                adopt(entry, &mut self.job).or_else(|| self.job.misnames().map(str::to_owned))
+                adopt(kind, entry, &mut self.job).or_else(|| self.job.misnames().map(|what| format!("its {kind} record {what}")))
             }
         };
-        self.seal(kind, sealed.map(|why| format!("its {kind} record {why}")));
+        self.seal(kind, sealed);
     }
 }
 
 /// Takes a record's contents; the result says why it cannot be.
-fn adopt<T: serde::de::DeserializeOwned>(entry: &Entry, to: &mut T) -> Option<String> {
-    match records::read(&entry.value) {
-        Found::Known(record) => {
-            *to = record;
-            None
-        }
-        Found::Newer(version) => Some(format!("is of version {version}, which this ralph does not know: upgrade it")),
-        Found::Broken(why) => Some(format!("cannot be read: {why}")),
-    }
+fn adopt<T: serde::de::DeserializeOwned>(kind: &str, entry: &Entry, to: &mut T) -> Option<String> {
+    records::read(&entry.value).or_why(&format!("its {kind} record")).map(|record| *to = record).err()
 }
 
 /// Whether the holder of a job is gone. Not to know is no.

@@ -3,7 +3,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    machine::Claim,
+    job_rules::Claim,
     records::{self, Found, JOB, Job, key},
     store::{Error, Put, Revision, Store},
 };
@@ -52,11 +52,12 @@ where
     for _ in 0..MOST_RACES {
         let entry = store.get(key)?;
         let revision = entry.as_ref().map_or(0, |entry| entry.revision);
-        let before = match entry.map(|entry| records::read(&entry.value)) {
-            None => T::default(),
-            Some(Found::Known(record)) => record,
-            Some(Found::Newer(version)) => return Ok(Changed::Refused(format!("{key} is of version {version}: upgrade ralph"))),
-            Some(Found::Broken(why)) => return Err(Error::Broken(format!("{key} cannot be read: {why}"))),
+        let found = entry.map_or_else(|| Found::Known(T::default()), |entry| records::read(&entry.value));
+        let is_newer = matches!(found, Found::Newer(_));
+        let before = match found.or_why(key) {
+            Ok(record) => record,
+            Err(why) if is_newer => return Ok(Changed::Refused(why)),
+            Err(why) => return Err(Error::Broken(why)),
         };
         let Some(after) = change(before) else { return Ok(Changed::Refused("there is nothing to change".to_owned())) };
         if let Put::Stored(revision) = put(store, key, &bytes(&after)?, revision)? {

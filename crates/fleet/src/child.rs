@@ -46,6 +46,8 @@ pub(crate) struct Iteration {
     pub rounds: u64,
     /// Its agent was started.
     pub began: bool,
+    /// The number of that iteration in its loop.
+    pub number: u64,
     /// What it complained about, where it ended without that event.
     pub stderr: String,
 }
@@ -152,7 +154,10 @@ impl Heard {
         let text = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let it = &mut self.iteration;
         match event.get("event").and_then(Value::as_str) {
-            Some("round") => it.began = true,
+            Some("round") => {
+                it.began = true;
+                it.number = event.get("iteration").and_then(Value::as_u64).unwrap_or(0);
+            }
             Some("agent") => {
                 let words = [text("text"), text("tool") + " " + &text("what")].into_iter().find(|words| !words.trim().is_empty());
                 if let Some(words) =

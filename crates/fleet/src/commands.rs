@@ -8,6 +8,7 @@ use std::{
 };
 
 use clap::{CommandFactory, Parser, Subcommand};
+use ralph_core::gate::deadline_ms;
 use ralph_engine::{hosts, sys::env};
 
 use crate::{
@@ -21,6 +22,7 @@ use crate::{
     run::{self, Crew, End, Queue, Ready, Request},
     screen::{self, Around},
     serve,
+    sessions::Sessions,
     settings::{self, Land, Place, Settings},
     signing::{Pen, Signers},
     store::Store,
@@ -136,8 +138,8 @@ enum What {
 
 /// Work on a list, or on the tasks that were added
 ///
-/// Goes on where it was. Ctrl-C or SIGTERM lets each agent finish its iteration; a second one ends them now. Exit code 0 if everything has landed, 12 if something needs a
-/// person, 10 if the money is spent.
+/// Goes on where it was. Ctrl-C or SIGTERM lets each agent finish its iteration; a second one ends them now. Exit code 0 if everything has landed, or after SIGTERM and
+/// `ralph fleet drain`, 12 if something needs a person, 10 if the money is spent, 130 after Ctrl-C or a second signal.
 #[derive(clap::Args)]
 struct RunArgs {
     /// `feature_list.json`, prd.json, or a Markdown file with check boxes
@@ -148,6 +150,9 @@ struct RunArgs {
     /// A command that must pass before a job is proven, and again before it lands; may be given several times
     #[arg(long, value_name = "CMD")]
     verify: Vec<String>,
+    /// How long each of these commands, and of an item's own, may run: 90s, 10m, 2h, or seconds [default: 2m]
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| deadline_ms(text).map(|_| text.to_owned()))]
+    deadline: Option<String>,
     /// Dollars for all jobs together; 0 means no limit
     #[arg(long, default_value_t = 50.0, value_name = "X")]
     usd: f64,
@@ -177,50 +182,6 @@ struct RunArgs {
     signer: Vec<String>,
     #[command(flatten)]
     sessions: Sessions,
-}
-
-/// As in `ralph run`.
-#[derive(clap::Args)]
-#[command(next_help_heading = "The sessions, as in `ralph run`")]
-struct Sessions {
-    #[arg(long, value_name = "AGENT")]
-    agent: Option<String>,
-    #[arg(long, value_name = "AGENT[=MODEL]")]
-    fallback: Vec<String>,
-    #[arg(long, value_name = "CMD")]
-    agent_cmd: Option<String>,
-    #[arg(long, value_name = "CMD")]
-    acp_cmd: Option<String>,
-    #[arg(long, value_name = "MODEL")]
-    model: Option<String>,
-    #[arg(long, value_name = "MODE")]
-    permission_mode: Option<String>,
-    /// For each job
-    #[arg(long, value_name = "N")]
-    max_iterations: Option<u64>,
-    /// For each job
-    #[arg(long, value_name = "H")]
-    hours: Option<f64>,
-    #[arg(long, value_name = "TIME")]
-    deadline: Option<String>,
-}
-
-impl Sessions {
-    fn args(&self) -> Vec<String> {
-        let number = |value: Option<u64>| value.map(|value| value.to_string());
-        let one = [
-            ("--agent", self.agent.clone()),
-            ("--agent-cmd", self.agent_cmd.clone()),
-            ("--acp-cmd", self.acp_cmd.clone()),
-            ("--model", self.model.clone()),
-            ("--permission-mode", self.permission_mode.clone()),
-            ("--max-iterations", number(self.max_iterations)),
-            ("--hours", self.hours.map(|hours| hours.to_string())),
-            ("--deadline", self.deadline.clone()),
-        ];
-        let named = one.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?])).flatten();
-        named.chain(self.fallback.iter().flat_map(|agent| ["--fallback".to_owned(), agent.clone()])).collect()
-    }
 }
 
 /// Runs the command line; the result is the exit code.
@@ -300,9 +261,11 @@ fn open(around: &std::path::Path, name: Option<&str>, queue: &Queue, signers: &S
 /// A worker for a fleet that was begun elsewhere.
 fn help_out(around: &std::path::Path, crew: &Crew, (name, signers): (Option<&str>, Signers), queue: &Queue) -> Result<u8> {
     let (place, mut settings, store) = open(around, name, queue, &signers)?;
-    if !settings.repository.is_dir() {
-        // Another machine's folder: what is copied comes from where this worker was started.
-        settings.repository = run::repository(around).unwrap_or_else(|_| around.to_owned());
+    // The folder may be another machine's: what is copied comes from where this worker was started.
+    match run::repository(around) {
+        Ok(own) if *queue != Queue::Dir => settings.repository = own,
+        _ if settings.repository.is_dir() => {}
+        own => settings.repository = own.unwrap_or_else(|_| around.to_owned()),
     }
     let fleet = Fleet::open(place, settings, store, signers)?;
     let mut shown = Shown::new(false);
@@ -315,7 +278,7 @@ fn command(what: Option<What>, (place, settings): (&Place, &Settings), store: &A
     let act = match what {
         None => {
             if stdout().is_terminal() && !env::is_dumb_terminal() {
-                live::show(place, settings, store, board)?;
+                live::show(place, settings, store, &pen, board)?;
                 return Ok(0);
             }
             return Ok(say(&screen::lines(board, &Around::read(&**store, place)?, settings, place, size()).join("\n")));
@@ -368,6 +331,7 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
         base: args.base,
         target: args.target,
         verify: args.verify,
+        deadline: args.deadline,
         usd: args.usd,
         land: args.land,
         review: args.review,
@@ -407,6 +371,8 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
         End::Landed | End::Drained => 0,
         End::NeedsPerson => 12,
         End::Broke => 10,
+        // Each iteration was finished, as after `drain`.
+        End::Interrupted if !fleet.is_interrupted() && !fleet.ends_now() => 0,
         End::Interrupted => 130,
     })
 }

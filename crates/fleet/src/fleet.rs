@@ -17,9 +17,9 @@ use crate::{
     board::{Board, Card},
     change::{self, Changed},
     hub::Hub,
-    machine::{Claim, MOST_RETURNS, Outcome},
+    job_rules::{Claim, MOST_RETURNS, Money, Outcome},
     problem::{Problem, Result},
-    records::{self, Found, Job, LEDGER, Ledger, State, VERSION, WANT, WANT_ALL, Want, Wish, key},
+    records::{self, Job, LEDGER, Ledger, State, VERSION, WANT, WANT_ALL, Want, Wish, key},
     settings::{Land, Place, Settings},
     signing::Signers,
     store::{Revision, Store},
@@ -61,15 +61,6 @@ pub struct Held {
     pub revision: Revision,
 }
 
-/// What there is for another session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Money {
-    Left,
-    /// Sessions that run have set it aside, and may not need it.
-    SetAside,
-    Spent,
-}
-
 impl Fleet {
     pub fn open(place: Place, settings: Settings, store: Arc<dyn Store>, signers: Signers) -> Result<Self> {
         let hub = Hub::open(&place, &settings)?;
@@ -100,6 +91,11 @@ impl Fleet {
     /// Whether the agents are ended in the middle of their iterations: this process was asked to end for a second time.
     pub fn ends_now(&self) -> bool {
         self.asked() > 1
+    }
+
+    /// Whether a person pressed Ctrl-C.
+    pub fn is_interrupted(&self) -> bool {
+        self.told.get().is_some_and(|told| told.interrupts() > 0)
     }
 
     fn asked(&self) -> usize {
@@ -234,18 +230,8 @@ impl Fleet {
     /// Whether there is as much as `least` for another session.
     pub fn money(&self, least: u64) -> Result<Money> {
         let entry = self.patiently(|| Ok(self.store.get(LEDGER)?))?;
-        let ledger: Ledger = match entry.map(|entry| records::read(&entry.value)) {
-            None => Ledger::default(),
-            Some(Found::Known(ledger)) => ledger,
-            Some(Found::Newer(version)) => return Err(Problem::new(format!("{LEDGER} is of version {version}: upgrade ralph"))),
-            Some(Found::Broken(why)) => return Err(Problem::new(format!("{LEDGER} cannot be read: {why}"))),
-        };
-        let unspent = ledger.limit_micros.saturating_sub(ledger.spent_micros);
-        Ok(match ledger.free() {
-            Some(free) if free < least && unspent < least => Money::Spent,
-            Some(free) if free < least => Money::SetAside,
-            _ => Money::Left,
-        })
+        let ledger = entry.map(|entry| records::read::<Ledger>(&entry.value).or_why(LEDGER)).transpose().map_err(Problem::new)?;
+        Ok(ledger.unwrap_or_default().money(least))
     }
 
     /// Books what a session cost.

@@ -17,11 +17,11 @@ use toml::{Table, Value};
 use crate::{
     problem::{Problem, Result},
     records::Spec,
-    settings::Slots,
+    settings::{Settings, Slots},
 };
 
 /// Gates that a clone without a remote cannot pass, or that are the lander's: it marks the list.
-const NOT_IN_A_SLOT: [&str; 4] = ["features", "pr", "ci", "markers"];
+const NOT_IN_A_SLOT: [&str; 3] = ["features", "pr", "ci"];
 
 /// What the project says: the gates as the text of a `ralph.toml`, the names of those that are left out, and how slots are made ready.
 pub struct OfProject {
@@ -91,18 +91,24 @@ pub fn refuse_untrusted(project: &Project, list: &str, items: &[Spec], named: &[
     Err(Problem::new(format!("the commands and agents of {list} are not trusted: `ralph trust {list}` shows them and asks")))
 }
 
-/// The same with more commands that must pass.
-pub fn with_commands(gates: &str, commands: &[String]) -> Result<String> {
+/// The same with more commands that must pass, each within its deadline.
+pub fn with_commands(gates: &str, commands: &[String], deadline: Option<&str>) -> Result<String> {
     let mut table: Table = gates.parse().map_err(Problem::when("the fleet's gates"))?;
     let list = table.entry("gate").or_insert_with(|| Value::Array(Vec::new()));
     let Value::Array(list) = list else { return Err(Problem::new("the fleet's gates are no list")) };
     for command in commands {
         let known = list.iter().any(|gate| gate.get("command").and_then(Value::as_str) == Some(command));
         if !known {
-            list.push(Value::Table(Table::from_iter([("command".to_owned(), Value::String(command.clone()))])));
+            let deadline = deadline.map(|time| ("deadline".to_owned(), Value::from(time)));
+            list.push(Value::Table([("command".to_owned(), Value::from(command.as_str()))].into_iter().chain(deadline).collect()));
         }
     }
     Ok(table.to_string())
+}
+
+/// What a job must prove.
+pub fn of_job(settings: &Settings, spec: &Spec) -> Result<String> {
+    with_commands(&settings.gates, &spec.verify, settings.deadline.as_deref())
 }
 
 /// The same for an agent's work in its slot: everything must be committed, too, or it would not land.
@@ -113,6 +119,15 @@ pub fn in_a_slot(gates: &str) -> Result<String> {
     };
     if !list.iter().any(|gate| gate.get("committed").is_some()) {
         list.push(Value::Table(Table::from_iter([("committed".to_owned(), Value::Boolean(true))])));
+    }
+    Ok(table.to_string())
+}
+
+/// The same for what lands: no agent is there that could say something.
+pub fn where_it_lands(gates: &str) -> Result<String> {
+    let mut table: Table = gates.parse().map_err(Problem::when("the fleet's gates"))?;
+    if let Some(Value::Array(list)) = table.get_mut("gate") {
+        list.retain(|gate| gate.get("markers").is_none());
     }
     Ok(table.to_string())
 }

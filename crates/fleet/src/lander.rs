@@ -18,7 +18,7 @@ use crate::{
     fleet::{Fleet, Held},
     gates,
     hub::Pushed,
-    machine::{MOST_RETURNS, Outcome},
+    job_rules::{MOST_RETURNS, Outcome},
     merge::{self, Merged, Whose},
     problem::{Problem, Result},
     pull_requests,
@@ -426,7 +426,7 @@ impl Lander<'_> {
 
     /// Runs the gates on a commit's files; a failure is tried once more.
     fn try_out(&self, commit: &str, spec: &Spec) -> Result<Verdict> {
-        let gates = gates::with_commands(&self.fleet.settings.gates, &spec.verify)?;
+        let gates = gates::where_it_lands(&gates::of_job(&self.fleet.settings, spec)?)?;
         if gates::count(&gates) == 0 {
             return Ok(Verdict::Holds);
         }

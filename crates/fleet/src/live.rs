@@ -36,7 +36,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const READING: Duration = Duration::from_secs(3);
 
 /// Shows it until a person has seen enough.
-pub(crate) fn show(place: &Place, settings: &Settings, store: &Arc<dyn Store>, board: &mut Board) -> Result<()> {
+pub(crate) fn show(place: &Place, settings: &Settings, store: &Arc<dyn Store>, pen: &Pen, board: &mut Board) -> Result<()> {
     let cannot =
         |e: std::io::Error| Problem::new(format!("the terminal cannot be drawn on: {e}; `ralph fleet status` prints the screen once"));
     let told = signals::Told::listen();
@@ -55,7 +55,7 @@ pub(crate) fn show(place: &Place, settings: &Settings, store: &Arc<dyn Store>, b
         match key.code {
             KeyCode::Char('q') | KeyCode::Esc => break,
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => break,
-            KeyCode::Char('p') => said = Some((Instant::now(), pause(&**store, board))),
+            KeyCode::Char('p') => said = Some((Instant::now(), pause(&**store, pen, board))),
             _ => {}
         }
     }
@@ -63,12 +63,12 @@ pub(crate) fn show(place: &Place, settings: &Settings, store: &Arc<dyn Store>, b
 }
 
 /// Pauses all, or takes that back.
-fn pause(store: &dyn Store, board: &Board) -> String {
+fn pause(store: &dyn Store, pen: &Pen, board: &Board) -> String {
     if hosts::of_an_agent().is_some() {
         return "this is an agent's shell: only a person commands a fleet".to_owned();
     }
     let act = if board.want.wish == Wish::Pause { Act::Resume { job: None } } else { Act::Pause { job: None } };
-    act.run(store, &Pen::default(), board).unwrap_or_else(|problem| problem.to_string())
+    act.run(store, pen, board).unwrap_or_else(|problem| problem.to_string())
 }
 
 fn draw(place: &Place, settings: &Settings, store: &Arc<dyn Store>, board: &Board, said: Option<&str>) -> std::io::Result<()> {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     fleet::{Fleet, Held},
     git::Git,
-    machine::Outcome,
+    job_rules::Outcome,
     problem::{Problem, Result},
     records::{Job, Spec},
 };

@@ -93,8 +93,12 @@ impl Want {
         match record.map(read) {
             None => Want::default(),
             Some(Found::Known(want)) => want,
-            Some(Found::Newer(_) | Found::Broken(_)) => Want { wish: Wish::Pause, ..Want::default() },
+            Some(Found::Newer(_) | Found::Broken(_)) => Want::unknown(),
         }
+    }
+
+    pub(crate) fn unknown() -> Self {
+        Want { wish: Wish::Pause, ..Want::default() }
     }
 }
 
@@ -174,6 +178,9 @@ pub struct Job {
     /// What the agent has to see to because its work came back; it is told before its next iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<String>,
+    /// A person let it go on: its limits begin anew with its next iteration.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_renewed: bool,
     /// How many of the notes the agent was told.
     #[serde(default)]
     pub notes_told: usize,
@@ -215,6 +222,17 @@ pub enum Found<T> {
     Newer(u64),
     /// What is wrong with it.
     Broken(String),
+}
+
+impl<T> Found<T> {
+    /// The record, or why it is left alone. `what`: what it is called there.
+    pub fn or_why(self, what: &str) -> Result<T, String> {
+        match self {
+            Found::Known(record) => Ok(record),
+            Found::Newer(version) => Err(format!("{what} is of version {version}, which this ralph does not know: upgrade ralph")),
+            Found::Broken(why) => Err(format!("{what} cannot be read: {why}")),
+        }
+    }
 }
 
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Found<T> {

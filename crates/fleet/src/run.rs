@@ -27,6 +27,7 @@ use crate::{
     pull_requests,
     records::{LEDGER, Ledger, State, VERSION},
     seat::Seat,
+    sessions,
     settings::{Land, Place, Settings, word},
     signing::{Pen, Signers},
     slot::Slot,
@@ -43,6 +44,8 @@ pub struct Request {
     pub base: Option<String>,
     pub target: Option<String>,
     pub verify: Vec<String>,
+    /// How long each of them may run, and of an item's own.
+    pub deadline: Option<String>,
     /// 0: no limit.
     pub usd: f64,
     pub run: Vec<String>,
@@ -146,7 +149,7 @@ pub fn prepare(around: &Path, request: &Request) -> Result<Ready> {
     }
     let project = Project::at(&repository);
     let of_project = gates::of_project(&project)?;
-    let all = gates::with_commands(&of_project.gates, &request.verify)?;
+    let all = gates::with_commands(&of_project.gates, &request.verify, request.deadline.as_deref())?;
     let settings = Settings {
         version: VERSION,
         id: place.id.clone(),
@@ -158,6 +161,7 @@ pub fn prepare(around: &Path, request: &Request) -> Result<Ready> {
         base,
         run: request.run.clone(),
         gates: all,
+        deadline: request.deadline.clone(),
         land: request.land,
         review: request.review,
         squash: request.squash,
@@ -180,6 +184,7 @@ fn begin(place: Place, settings: Settings, request: &Request, name: &str, left_o
             let path = settings.repository.join(list);
             let bytes = files::read(&path, ralph_core::gate::list::MAX_BYTES).map_err(Problem::when(format!("{list} cannot be read")))?;
             let specs = tasks::of_list(&bytes).map_err(|problem| Problem::new(format!("{list}: {problem}")))?;
+            sessions::refuse_unknown_agents(list, &specs)?;
             gates::refuse_untrusted(&Project::at(&settings.repository), list, &specs, &settings.run)?;
             specs
         }

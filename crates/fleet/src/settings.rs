@@ -12,10 +12,13 @@ use serde_json::{Map, Value};
 use crate::{
     git::Identity,
     problem::{Problem, Result},
-    records::{self, FLEET, Found, VERSION},
+    records::{self, FLEET, VERSION},
     signing::{Pen, Signers},
     store::{Put, Store, dir::Dir},
 };
+
+/// What their record is called where something is wrong with it.
+const RECORD: &str = "the fleet's record";
 
 /// The record of a fleet, which its first `run` writes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -44,6 +47,9 @@ pub struct Settings {
     /// What every job must prove: the text of a `ralph.toml`.
     #[serde(default)]
     pub gates: String,
+    /// How long an item's own command may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
     #[serde(default)]
     pub land: Land,
     /// A person looks at each job before it lands.
@@ -195,12 +201,7 @@ impl Settings {
         if let Some(why) = entry.as_ref().and_then(|entry| signers.refuse(FLEET, &entry.value)) {
             return Err(Problem::new(format!("nothing is run: the fleet's record {why}")));
         }
-        match entry.map(|entry| records::read(&entry.value)) {
-            None => Ok(None),
-            Some(Found::Known(settings)) => Ok(Some(settings)),
-            Some(Found::Newer(version)) => Err(too_new(version)),
-            Some(Found::Broken(why)) => Err(unreadable(&why)),
-        }
+        entry.map(|entry| records::read(&entry.value).or_why(RECORD)).transpose().map_err(Problem::new)
     }
 
     /// Writes them, over those of an earlier run.
@@ -208,10 +209,8 @@ impl Settings {
         let bytes = pen.bytes(FLEET, &Settings { version: VERSION, ..self.clone() })?;
         loop {
             let entry = store.get(FLEET)?;
-            match entry.as_ref().map(|entry| records::read::<Settings>(&entry.value)) {
-                Some(Found::Newer(version)) => return Err(too_new(version)),
-                Some(Found::Broken(why)) => return Err(unreadable(&why)),
-                None | Some(Found::Known(_)) => {}
+            if let Some(entry) = &entry {
+                records::read::<Settings>(&entry.value).or_why(RECORD).map_err(Problem::new)?;
             }
             let revision = entry.map_or(0, |entry| entry.revision);
             if let Put::Stored(_) = store.put_if(FLEET, &bytes, revision)? {
@@ -219,14 +218,6 @@ impl Settings {
             }
         }
     }
-}
-
-fn too_new(version: u64) -> Problem {
-    Problem::new(format!("this fleet is of version {version}, which this ralph does not know: upgrade ralph"))
-}
-
-fn unreadable(why: &str) -> Problem {
-    Problem::new(format!("the fleet's settings cannot be read: {why}"))
 }
 
 /// A name as a word of a key: small letters, digits and dashes.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     problem::{Problem, Result},
-    records::{Want, Wish},
+    records::Want,
 };
 
 /// Where a record has its signature.
@@ -85,13 +85,17 @@ impl Signers {
         Ok(Signers { fleet: fleet.to_owned(), keys })
     }
 
-    /// What a record says that a person wants. Without a signature that counts it can only keep work back.
+    /// What a record says that a person wants, as far as it counts.
     pub fn want(&self, key: &str, record: Option<&[u8]>) -> Want {
-        let want = Want::of(record);
-        match record.and_then(|record| self.refuse(key, record)) {
-            None => want,
-            Some(_) if want.wish == Wish::Run => Want::default(),
-            Some(_) => Want { wish: want.wish, ..Want::default() },
+        let said = Want::of(record);
+        record.map_or_else(Want::default, |record| self.counted(key, record, said))
+    }
+
+    /// What counts of a wish. Without a signature that counts it can only keep work back.
+    pub(crate) fn counted(&self, key: &str, record: &[u8], said: Want) -> Want {
+        match self.refuse(key, record) {
+            None => said,
+            Some(_) => Want { wish: said.wish, ..Want::default() },
         }
     }
 
@@ -160,7 +164,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::{VERSION, WANT_ALL};
+    use crate::records::{VERSION, WANT_ALL, Wish};
 
     #[test]
     fn f7_a_wish_without_a_signature_that_counts_can_only_keep_work_back() {

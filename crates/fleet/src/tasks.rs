@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ralph_core::gate::list::{Item, List};
 
 use crate::{
-    machine::wrong_dependencies,
+    job_rules::wrong_dependencies,
     problem::{Problem, Result},
     records::{SPEC, Spec, VERSION, key},
     settings::word,

@@ -19,11 +19,12 @@ use crate::{
     board::Board,
     change,
     child::{self, Iteration},
-    fleet::{Fleet, Held, Money},
+    fleet::{Fleet, Held},
     gates,
-    machine::{Brought, MOST_RETURNS, Outcome},
+    job_rules::{Brought, MOST_RETURNS, Money, Outcome},
     problem::{Problem, Result},
     records::{self, ACCOUNT, Account, Found, Job, Spec, State, VERSION, WANT, Want, Wish, key},
+    sessions,
     settings::{self, Place},
     slot::Slot,
 };
@@ -48,6 +49,10 @@ const PROMISE: &str = "DONE";
 
 /// What the agent of a job that came back is told first.
 const CAME_BACK: &str = "You have worked on this before:";
+
+/// Fields of a job's record: the tokens that its loop has used, and the number of its last iteration.
+const LOOP_TOKENS: &str = "loop_tokens";
+const LOOP_ITERATION: &str = "loop_iteration";
 
 /// How long a job rests after a failure of the store or the disk.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -242,7 +247,7 @@ impl Worker<'_> {
         hub.send_start(&held.id, held.claim.token, &commit)?;
         self.slot.check_out(hub, &commit, &format!("ralph/{}", held.id))?;
         let folder = self.fleet.place.job(&held.id)?;
-        let gates = gates::in_a_slot(&gates::with_commands(&self.fleet.settings.gates, &spec.verify)?)?;
+        let gates = gates::in_a_slot(&gates::of_job(&self.fleet.settings, spec)?)?;
         settings::write(&folder.join("gates.toml"), gates.as_bytes())?;
         if let Some(snapshot) = held.job.rest.get("snapshot").and_then(|value| value.as_str()) {
             self.restore(snapshot)?;
@@ -352,7 +357,8 @@ impl Worker<'_> {
     fn args(&self, held: &Held, spec: &Spec, folder: &std::path::Path, reserved: u64) -> Vec<String> {
         let mut args: Vec<String> = ["run", "--once", "--no-wait", "--json", "--until-eof"].map(str::to_owned).to_vec();
         let mut add = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
-        if held.job.bundle.is_some() && held.job.back.is_none() {
+        let goes_on = held.job.bundle.is_some() && held.job.back.is_none();
+        if goes_on {
             add(&["--continue", "--again"]);
         } else {
             add(&["--prompt-file", &folder.join("prompt.md").display().to_string(), "--promise", PROMISE, "--name", &held.id]);
@@ -364,13 +370,16 @@ impl Worker<'_> {
                 add(&[flag, value]);
             }
         }
-        let given = |flag: &str| (flag == "--agent" && spec.agent.is_some()) || (flag == "--model" && spec.model.is_some());
-        let mut rest = self.fleet.settings.run.iter();
-        while let Some(arg) = rest.next() {
-            if given(arg) {
-                rest.next();
-            } else {
-                add(&[arg]);
+        let is_its_own = |flag: &str| match flag {
+            "--agent" | "--agent-cmd" | "--acp-cmd" => spec.agent.is_some(),
+            "--model" => spec.model.is_some(),
+            _ => false,
+        };
+        let released_at = held.job.is_renewed.then(|| count(&held.job, LOOP_ITERATION));
+        for (flag, value) in self.fleet.settings.run.chunks_exact(2).map(|pair| (&*pair[0], &*pair[1])) {
+            let value = if goes_on { sessions::again(flag, value, released_at) } else { Some(value.to_owned()) };
+            if let Some(value) = value.filter(|_| !is_its_own(flag)) {
+                add(&[flag, &value]);
             }
         }
         args
@@ -395,15 +404,13 @@ impl Worker<'_> {
         let goes_on = iteration.how != "complete" || iteration.doubtful;
         let bundle = if goes_on { Some(self.keep_loop(held)?) } else { None };
         hub.send_job(&held.id, token)?;
-        let before = held
-            .job
-            .rest
-            .get("loop_tokens")
-            .and_then(serde_json::Value::as_u64)
-            .filter(|_| held.job.back.is_none() && held.job.bundle.is_some())
-            .unwrap_or(0);
+        let is_its_first = held.job.back.is_some() || held.job.bundle.is_none();
+        let before = if is_its_first { 0 } else { count(&held.job, LOOP_TOKENS) };
         let tokens = iteration.total_tokens.saturating_sub(before);
-        held.job.rest.insert("loop_tokens".to_owned(), iteration.total_tokens.into());
+        held.job.rest.insert(LOOP_TOKENS.to_owned(), iteration.total_tokens.into());
+        if iteration.number > 0 {
+            held.job.rest.insert(LOOP_ITERATION.to_owned(), iteration.number.into());
+        }
         Ok(Brought { commit: Some(commit), bundle, usd_micros: cost, tokens, notes_told: told })
     }
 
@@ -451,7 +458,8 @@ impl Worker<'_> {
 
     /// What a person wants of a job, as far as the store says it now.
     fn now_wanted(&self, id: &str) -> Want {
-        self.fleet.signers.want(&key(WANT, id), self.fleet.store.get(&key(WANT, id)).ok().flatten().as_ref().map(|entry| &*entry.value))
+        let key = key(WANT, id);
+        self.fleet.signers.want(&key, self.fleet.store.get(&key).ok().flatten().as_ref().map(|entry| &*entry.value))
     }
 
     /// A quota that one job found used up is used up for all.
@@ -461,6 +469,11 @@ impl Worker<'_> {
         })?;
         Ok(())
     }
+}
+
+/// How far the loop of a job is.
+fn count(job: &Job, what: &str) -> u64 {
+    job.rest.get(what).and_then(serde_json::Value::as_u64).unwrap_or(0)
 }
 
 fn prompt(spec: &Spec) -> String {

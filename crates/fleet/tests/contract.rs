@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods, reason = "tests")]
 
+#[path = "common/histories.rs"]
+mod histories;
+
 use std::{
     any::Any,
     collections::BTreeSet,
@@ -24,23 +27,50 @@ use ralph_testkit::{NatsServer, NatsVersion, Skip};
 struct Driver {
     /// Each call gives another process's view of the same store.
     open: Open,
+    /// As [`at`] opens it in another process; `None`: it is in this one alone.
+    place: Option<String>,
+    /// The values of a key that are still there, the oldest first.
+    history: History,
+    /// How long a holder may stand still before it counts as gone; `None`: for ever.
+    lease: Option<Duration>,
     /// What it needs as long as it is used.
     _kept: Box<dyn Any>,
 }
 
+type History = Box<dyn Fn(&str) -> Vec<Vec<u8>>>;
+
 type Open = Box<dyn Fn() -> Arc<dyn Store> + Send + Sync>;
+
+/// The lease of a server in these tests: long enough for a busy machine, short enough to wait for a worker that holds its name.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// A store, by its place.
+fn at(place: &str) -> Arc<dyn Store> {
+    if !place.starts_with("nats://") {
+        return Arc::new(Dir::open(Path::new(place)).unwrap());
+    }
+    Arc::new(Nats::open(Settings { lease: LEASE, timeout: Duration::from_secs(10), history: 64, ..Settings::new(place, "test") }).unwrap())
+}
 
 #[expect(clippy::unnecessary_wraps, reason = "all drivers are opened in one way")]
 fn dir() -> Result<Driver, Skip> {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_owned();
-    Ok(Driver { open: Box::new(move || Arc::new(Dir::open(&root).unwrap())), _kept: Box::new(folder) })
+    let (place, keys) = (root.to_str().unwrap().to_owned(), root.join("keys"));
+    let history = move |key: &str| {
+        let count = std::fs::read_dir(keys.join(key)).unwrap().count();
+        (1..=count).map(|n| std::fs::read(keys.join(key).join(n.to_string())).unwrap()).collect()
+    };
+    let open: Open = Box::new(move || Arc::new(Dir::open(&root).unwrap()));
+    Ok(Driver { open, place: Some(place), history: Box::new(history), lease: None, _kept: Box::new(folder) })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all drivers are opened in one way")]
 fn memory() -> Result<Driver, Skip> {
     let store: Arc<Memory> = Arc::default();
-    Ok(Driver { open: Box::new(move || Arc::clone(&store) as Arc<dyn Store>), _kept: Box::new(()) })
+    let kept = Arc::clone(&store);
+    let open: Open = Box::new(move || Arc::clone(&store) as Arc<dyn Store>);
+    Ok(Driver { open, place: None, history: Box::new(move |key| kept.history(key)), lease: None, _kept: Box::new(()) })
 }
 
 fn nats() -> Result<Driver, Skip> {
@@ -53,9 +83,16 @@ fn nats_2_9() -> Result<Driver, Skip> {
 
 fn on_server(version: NatsVersion) -> Result<Driver, Skip> {
     let server = NatsServer::start(version, "")?;
-    // Long enough for a busy machine, short enough to wait for a worker that holds its name.
-    let settings = Settings { lease: Duration::from_secs(10), timeout: Duration::from_secs(10), ..Settings::new(&server.url(), "test") };
-    Ok(Driver { open: Box::new(move || Arc::new(Nats::open(settings.clone()).unwrap())), _kept: Box::new(server) })
+    let (url, place) = (server.url(), server.url());
+    let history = move |key: &str| histories::of_keys(&url, "test").remove(key).unwrap_or_default();
+    let (own, open) = (place.clone(), at as fn(&str) -> Arc<dyn Store>);
+    Ok(Driver {
+        open: Box::new(move || open(&own)),
+        place: Some(place),
+        history: Box::new(history),
+        lease: Some(LEASE),
+        _kept: Box::new(server),
+    })
 }
 
 macro_rules! drivers {
@@ -70,6 +107,8 @@ macro_rules! drivers {
                 f2_lines_of_a_log_do_not_mix
                 f2_a_holder_is_there_until_it_is_gone
                 f2_what_is_no_key_is_refused
+                f2_writers_that_are_killed_break_nothing
+                f2_a_writer_that_stands_still_delays_nobody
             );
         }
     )*};
@@ -77,7 +116,7 @@ macro_rules! drivers {
         #[test]
         fn $case() {
             match super::$driver() {
-                Ok(driver) => super::$case(&driver.open),
+                Ok(driver) => super::$case(&driver),
                 Err(skip) => skip.tell(),
             }
         }
@@ -86,7 +125,7 @@ macro_rules! drivers {
 
 drivers! { dir memory nats nats_2_9 }
 
-fn f2_of_two_writers_one_wins(open: &Open) {
+fn f2_of_two_writers_one_wins(Driver { open, .. }: &Driver) {
     let (a, b) = (open(), open());
     assert_eq!(a.get("job.x").unwrap(), None);
     let Put::Stored(first) = a.put_if("job.x", b"a", 0).unwrap() else { panic!("the first write is refused") };
@@ -99,7 +138,7 @@ fn f2_of_two_writers_one_wins(open: &Open) {
     assert_eq!(a.get("job.x").unwrap().unwrap().value, b"b");
 }
 
-fn f2_a_revision_is_never_given_twice(open: &Open) {
+fn f2_a_revision_is_never_given_twice(Driver { open, .. }: &Driver) {
     let store = open();
     let mut given = BTreeSet::new();
     let mut revision = 0;
@@ -126,7 +165,7 @@ fn add_one(store: &dyn Store, key: &str) {
     }
 }
 
-fn f2_many_writers_lose_nothing(open: &Open) {
+fn f2_many_writers_lose_nothing(Driver { open, .. }: &Driver) {
     thread::scope(|scope| {
         for _ in 0..8 {
             let store = open();
@@ -136,7 +175,7 @@ fn f2_many_writers_lose_nothing(open: &Open) {
     assert_eq!(open().get("ledger").unwrap().unwrap().value, b"320");
 }
 
-fn f2_what_changed_is_told(open: &Open) {
+fn f2_what_changed_is_told(Driver { open, .. }: &Driver) {
     let (reader, writer) = (open(), open());
     let mut cursor = Cursor::default();
     assert_eq!(reader.changes(&mut cursor).unwrap(), Changes::Unknown, "the first look is at everything");
@@ -155,7 +194,7 @@ fn f2_what_changed_is_told(open: &Open) {
     }
 }
 
-fn f2_keys_are_listed_by_prefix(open: &Open) {
+fn f2_keys_are_listed_by_prefix(Driver { open, .. }: &Driver) {
     let store = open();
     for key in ["spec.b", "spec.a", "want", "want.a", "job.a"] {
         store.put_if(key, key.as_bytes(), 0).unwrap();
@@ -168,7 +207,7 @@ fn f2_keys_are_listed_by_prefix(open: &Open) {
     assert_eq!(names, ["spec.a", "spec.b"]);
 }
 
-fn f2_lines_of_a_log_do_not_mix(open: &Open) {
+fn f2_lines_of_a_log_do_not_mix(Driver { open, .. }: &Driver) {
     assert!(open().read_log("events").unwrap().is_empty());
     thread::scope(|scope| {
         for writer in 0..8 {
@@ -182,7 +221,7 @@ fn f2_lines_of_a_log_do_not_mix(open: &Open) {
     assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), 400);
 }
 
-fn f2_a_holder_is_there_until_it_is_gone(open: &Open) {
+fn f2_a_holder_is_there_until_it_is_gone(Driver { open, .. }: &Driver) {
     let (store, other) = (open(), open());
     let holder = Holder { worker: "w-1", key: "job.a", revision: 1 };
     let hold = store.hold("w-1").unwrap();
@@ -196,7 +235,7 @@ fn f2_a_holder_is_there_until_it_is_gone(open: &Open) {
     assert!(!store.is_gone(holder).unwrap());
 }
 
-fn f2_what_is_no_key_is_refused(open: &Open) {
+fn f2_what_is_no_key_is_refused(Driver { open, .. }: &Driver) {
     let store = open();
     for key in ["", "../x", "job/x", "job..x", "Job.x", "job.-x", "job.a b", ".x", &"x".repeat(100)] {
         let put = store.put_if(key, b"1", 0);
@@ -211,18 +250,18 @@ const WRITER: &str = "RALPH_FLEET_TEST_WRITER";
 /// Not a test: what a child process does.
 #[test]
 fn writer() {
-    let Ok(root) = std::env::var(WRITER) else { return };
-    let store = Dir::open(Path::new(&root)).unwrap();
+    let Ok(place) = std::env::var(WRITER) else { return };
+    let store = at(&place);
     let _hold = store.hold(&format!("w-{}", std::process::id())).unwrap();
     loop {
-        add_one(&store, "job.count");
+        add_one(&*store, "job.count");
         store.append("events", "added").unwrap();
     }
 }
 
-fn start_writer(root: &Path) -> Child {
+fn start_writer(place: &str) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "writer", "--nocapture"]).env(WRITER, root);
+    command.args(["--exact", "writer", "--nocapture"]).env(WRITER, place);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
@@ -238,32 +277,35 @@ fn count(store: &dyn Store) -> u64 {
     store.get("job.count").unwrap().map_or(0, |entry| String::from_utf8(entry.value).unwrap().parse().unwrap())
 }
 
-#[test]
-fn f2_writers_that_are_killed_break_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Dir::open(folder.path()).unwrap();
+/// Every value is whole and one more than the one before: nothing was lost, nothing was counted twice.
+fn nothing_is_lost(driver: &Driver) -> u64 {
+    let values: Vec<u64> =
+        (driver.history)("job.count").into_iter().map(|value| String::from_utf8(value).unwrap().parse().unwrap()).collect();
+    assert!(values.len() > 20 && values.windows(2).all(|pair| pair[1] == pair[0] + 1), "{values:?}");
+    assert_eq!(values.last(), Some(&count(&*(driver.open)())));
+    values[values.len() - 1]
+}
+
+fn f2_writers_that_are_killed_break_nothing(driver: &Driver) {
+    let Some(place) = &driver.place else { return };
+    let store = (driver.open)();
     let mut workers = Vec::new();
     for _ in 0..25 {
-        let before = count(&store);
-        let mut writers = [start_writer(folder.path()), start_writer(folder.path())];
-        wait_for("both write", || count(&store) > before + 20);
+        let before = count(&*store);
+        let mut writers = [start_writer(place), start_writer(place)];
+        wait_for("both write", || count(&*store) > before + 20);
         for writer in &mut writers {
             workers.push(format!("w-{}", writer.id()));
             writer.kill().unwrap();
             writer.wait().unwrap();
         }
     }
-    // Every revision is whole and one more than the one before: nothing was lost, nothing was counted twice.
-    let last = store.get("job.count").unwrap().unwrap();
-    assert_eq!(count(&store), last.revision);
-    for n in 1..=last.revision {
-        assert_eq!(std::fs::read_to_string(folder.path().join("keys/job.count").join(n.to_string())).unwrap(), n.to_string());
-    }
+    let last = nothing_is_lost(driver);
     // Whoever was told that it had written had written. The one write of each that nobody was told of may be there.
     let told = store.read_log("events").unwrap().len() as u64;
-    assert!((last.revision - 50..=last.revision).contains(&told), "{told} of {}", last.revision);
+    assert!((last - 50..=last).contains(&told), "{told} of {last}");
     for worker in &workers {
-        assert!(store.is_gone(Holder { worker, key: "job.count", revision: 1 }).unwrap());
+        wait_for("it is gone", || store.is_gone(Holder { worker, key: "job.count", revision: 1 }).unwrap());
     }
 }
 
@@ -272,25 +314,31 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap().success());
 }
 
-#[test]
+#[cfg(not(unix))]
+fn f2_a_writer_that_stands_still_delays_nobody(_: &Driver) {}
+
 #[cfg(unix)]
-fn f2_a_writer_that_stands_still_delays_nobody_and_is_not_gone() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Dir::open(folder.path()).unwrap();
-    let mut sleeper = start_writer(folder.path());
-    wait_for("it writes", || count(&store) > 5);
+fn f2_a_writer_that_stands_still_delays_nobody(driver: &Driver) {
+    let Some(place) = &driver.place else { return };
+    let store = (driver.open)();
+    let mut sleeper = start_writer(place);
+    wait_for("it writes", || count(&*store) > 5);
     signal(&sleeper, "STOP");
     let worker = format!("w-{}", sleeper.id());
-    let before = count(&store);
-    (0..500).for_each(|_| add_one(&store, "job.count"));
-    assert!(count(&store) >= before + 500);
-    assert!(!store.is_gone(Holder { worker: &worker, key: "job.count", revision: 1 }).unwrap(), "it only sleeps");
+    let is_gone = || store.is_gone(Holder { worker: &worker, key: "job.count", revision: 1 }).unwrap();
+    let before = count(&*store);
+    (0..500).for_each(|_| add_one(&*store, "job.count"));
+    assert!(count(&*store) >= before + 500);
+    match driver.lease {
+        None => assert!(!is_gone(), "it only sleeps"),
+        Some(_) => wait_for("it has slept for a lease", is_gone),
+    }
     signal(&sleeper, "CONT");
-    let after = count(&store);
-    wait_for("it goes on, with numbers that are new", || count(&store) > after + 5);
+    let after = count(&*store);
+    wait_for("it goes on, with numbers that are new", || count(&*store) > after + 5);
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
-    assert_eq!(count(&store), store.get("job.count").unwrap().unwrap().revision);
+    nothing_is_lost(driver);
 }
 
 #[test]

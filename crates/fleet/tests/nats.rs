@@ -235,6 +235,46 @@ fn f2_a_full_server_says_so_and_nobody_loses() {
     assert!(matches!(&large, Error::Broken(text) if text.contains("max_payload")), "{large:?}");
 }
 
+/// While the server is full no worker can renew its name. When there is space again, the first one to look must not take the jobs of those that live.
+#[test]
+fn f2_nobody_is_gone_because_the_server_was_full() {
+    let server =
+        or_skip!(NatsServer::start_with(NatsVersion::Newest, |_| "jetstream { store_dir: store, max_file_store: 1MB }".to_owned()));
+    let settings = Settings { log_bytes: 100_000, ..settings(&server.url()) };
+    let (store, other) = (Nats::open(settings.clone()).unwrap(), Nats::open(settings).unwrap());
+    let holds = [store.hold("w-1").unwrap(), other.hold("w-2").unwrap()];
+    for size in [100_000, 10_000, 1_000, 100, 1] {
+        let is_full = (0..2_000).any(|n| store.put_if(&format!("job.s{size}-{n}"), &vec![b'x'; size], 0).is_err());
+        assert!(is_full, "it takes everything");
+    }
+    let until = Instant::now() + Duration::from_secs(6);
+    while Instant::now() < until {
+        assert_eq!(other.is_gone(holder("w-1")), Ok(false), "while it was full");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(matches!(store.put_if("job.last", b"1", 0), Err(Error::Full(_))), "it was full all the time");
+    purge(&server.url(), "$KV.ralph-test.job.>");
+    let until = Instant::now() + Duration::from_secs(6);
+    while Instant::now() < until {
+        assert_eq!(other.is_gone(holder("w-1")), Ok(false), "when it had space again");
+        thread::sleep(Duration::from_millis(5));
+    }
+    // And they are not there for ever.
+    drop(holds);
+    wait_for("it is gone", || other.is_gone(holder("w-1")).unwrap());
+}
+
+/// Deletes what a pattern names, as a person does who makes space.
+fn purge(url: &str, subjects: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let context = async_nats::jetstream::new(async_nats::connect(url).await.unwrap());
+        let stream = context.get_stream("KV_ralph-test").await.unwrap();
+        let purged = stream.purge().filter(subjects).await.unwrap();
+        assert!(purged.success && purged.purged > 0, "{purged:?}");
+    });
+}
+
 const HOLDER: &str = "RALPH_FLEET_TEST_HOLDER";
 
 /// Not a test: what a child process does.

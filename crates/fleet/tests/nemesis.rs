@@ -1,23 +1,33 @@
-//! Worker processes over one store, with someone who kills them, stops them past their lease and lets them go on, and kills the server: each job lands once,
-//! and nothing is written under an old claim. One case for each driver.
+//! Worker processes over one store, with someone who kills them, stops them past their lease and lets them go on, kills the server, and loses its answers; their
+//! clocks differ by hours. Each job lands once, and nothing is written under an old claim. One case for each driver.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::disallowed_methods, reason = "tests")]
 
+#[path = "common/histories.rs"]
+mod histories;
+
 use std::{
     collections::BTreeMap,
     fs,
+    io::{Read as _, Write as _},
+    net::{Shutdown, TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
 
+use histories::{check, of_jobs};
 use ralph_core::text::time::Millis;
 use ralph_fleet::{
     board::Board,
     change::{self, Changed},
-    machine::{Brought, Claim, Outcome},
+    job_rules::{Brought, Claim, Outcome},
     records::{JOB, Job, SPEC, Spec, State, VERSION, WANT, Want, key},
     store::{
         Error, Revision, Store,
@@ -54,8 +64,10 @@ fn commit(id: &str, token: u64) -> String {
     format!("{id:020x}{token:020x}")
 }
 
+/// Each process has a clock of its own, hours from the others'.
 fn now() -> Millis {
-    Millis::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap()
+    let skew = Millis::from(std::process::id() % 5) - 2;
+    Millis::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap() + skew * 3_600_000
 }
 
 // The worker.
@@ -214,8 +226,9 @@ impl Drop for Storm {
 }
 
 impl Storm {
-    fn new(place: &str) -> Self {
-        let store = open(place);
+    /// `place` is the workers'; the nemesis itself looks at `own`.
+    fn new(place: &str, own: &str) -> Self {
+        let store = open(own);
         for n in 0..JOBS {
             let spec = Spec { version: VERSION, id: format!("j{n}"), task: "x".into(), number: n as u64, ..Spec::default() };
             store.put_if(&key(SPEC, &spec.id), &serde_json::to_vec(&spec).unwrap(), 0).unwrap();
@@ -291,27 +304,67 @@ impl Storm {
     }
 }
 
-/// Every write was its holder's, and each job landed once.
-fn check(histories: &BTreeMap<String, Vec<Job>>) {
-    assert_eq!(histories.len(), JOBS);
-    for (id, jobs) in histories {
-        let landed = jobs.iter().filter(|job| job.state == State::Landed).count();
-        assert_eq!(landed, 1, "{id} landed {landed} times");
-        for pair in jobs.windows(2) {
-            let (before, after) = (&pair[0], &pair[1]);
-            let writer = after.nonce.split(':').next().unwrap();
-            assert!(!before.is_over(), "{id} was over and written again: {after:?}");
-            if after.token == before.token {
-                let its_own = before.is_held() && before.worker.as_deref() == Some(writer);
-                assert!(
-                    its_own || writer == "person" && before.state == State::NeedsPerson,
-                    "a stale write of {id} was accepted: {before:?} → {after:?}"
-                );
-            } else {
-                assert_eq!(after.token, before.token + 1, "{before:?} → {after:?}");
+/// A line to the server that can lose what it answers: what was asked arrives, nothing comes back, and then it breaks.
+struct Line {
+    port: u16,
+    is_deaf: Arc<AtomicBool>,
+    /// Writes that were stored without their writers being told.
+    lost: Arc<AtomicUsize>,
+}
+
+impl Line {
+    fn to(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let line = Line { port: listener.local_addr().unwrap().port(), is_deaf: Arc::default(), lost: Arc::default() };
+        let (is_deaf, lost) = (Arc::clone(&line.is_deaf), Arc::clone(&line.lost));
+        thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                // The server may be away.
+                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
+                let (mut asks, mut hears) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                let (is_deaf, lost) = (Arc::clone(&is_deaf), Arc::clone(&lost));
+                thread::spawn(move || {
+                    let _ = std::io::copy(&mut asks, &mut hears);
+                    let _ = hears.shutdown(Shutdown::Both);
+                });
+                thread::spawn(move || answer(server, client, &is_deaf, &lost));
             }
+        });
+        line
+    }
+
+    fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    fn lose_answers(&self, length: Duration) {
+        self.is_deaf.store(true, Ordering::Relaxed);
+        thread::sleep(length);
+        self.is_deaf.store(false, Ordering::Relaxed);
+    }
+}
+
+fn answer(mut server: TcpStream, mut client: TcpStream, is_deaf: &AtomicBool, lost: &AtomicUsize) {
+    let (mut bytes, mut was_deaf) = ([0; 16 << 10], false);
+    while let Ok(count @ 1..) = server.read(&mut bytes) {
+        if was_deaf && !is_deaf.load(Ordering::Relaxed) {
+            break;
+        }
+        was_deaf = is_deaf.load(Ordering::Relaxed);
+        if was_deaf {
+            lost.fetch_add(String::from_utf8_lossy(&bytes[..count]).matches("{\"stream\":\"KV_ralph-nemesis\"").count(), Ordering::Relaxed);
+        } else if client.write_all(&bytes[..count]).is_err() {
+            break;
         }
     }
+    for end in [&server, &client] {
+        let _ = end.shutdown(Shutdown::Both);
+    }
+}
+
+/// A write's nonce begins with the name of who made it.
+fn writer(job: &Job) -> Option<&str> {
+    job.nonce.split(':').next()
 }
 
 fn tell(storm: &Storm, restarts: usize) {
@@ -329,7 +382,8 @@ fn tell(storm: &Storm, restarts: usize) {
 #[test]
 fn f2_nemesis_dir() {
     let folder = tempfile::tempdir().unwrap();
-    let mut storm = Storm::new(&folder.path().to_string_lossy());
+    let place = folder.path().to_string_lossy();
+    let mut storm = Storm::new(&place, &place);
     let until = Instant::now() + Duration::from_mins(2);
     while !storm.is_over() {
         assert!(Instant::now() < until, "{:#?}", storm.jobs());
@@ -344,22 +398,35 @@ fn f2_nemesis_dir() {
         let read = |n: usize| serde_json::from_slice(&fs::read(keys.join(n.to_string())).unwrap()).unwrap();
         histories.insert(id, (1..=count).map(read).collect());
     }
-    check(&histories);
+    check(&histories, JOBS, writer);
     tell(&storm, 0);
 }
 
 #[test]
 fn f2_nemesis_nats() {
-    let server = match NatsServer::start(NatsVersion::Newest, "") {
+    nemesis_nats(NatsVersion::Newest);
+}
+
+#[test]
+fn f2_nemesis_nats_2_9() {
+    nemesis_nats(NatsVersion::Oldest);
+}
+
+fn nemesis_nats(version: NatsVersion) {
+    let server = match NatsServer::start(version, "") {
         Ok(server) => server,
         Err(skip) => return skip.tell(),
     };
-    let mut storm = Storm::new(&server.url());
-    let until = Instant::now() + Duration::from_mins(2);
+    let line = Line::to(server.port());
+    let mut storm = Storm::new(&line.url(), &server.url());
+    let until = Instant::now() + Duration::from_mins(5);
     let (mut restarts, mut next) = (0, Instant::now() + Duration::from_secs(3));
     while !storm.is_over() {
         assert!(Instant::now() < until, "{:#?}", storm.jobs());
         storm.strike();
+        if storm.dice.below(6) == 0 {
+            line.lose_answers(Duration::from_millis(300));
+        }
         if next < Instant::now() {
             server.kill();
             thread::sleep(Duration::from_millis(300));
@@ -370,25 +437,9 @@ fn f2_nemesis_nats() {
         }
         thread::sleep(Duration::from_millis(150));
     }
-    check(&histories(&server.url()));
+    check(&of_jobs(&server.url(), "nemesis"), JOBS, writer);
     tell(&storm, restarts);
-}
-
-/// All that was ever written to the jobs, read from the stream itself.
-fn histories(url: &str) -> BTreeMap<String, Vec<Job>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    runtime.block_on(async {
-        let context = async_nats::jetstream::new(async_nats::connect(url).await.unwrap());
-        let mut stream = context.get_stream("KV_ralph-nemesis").await.unwrap();
-        let last = stream.info().await.unwrap().state.last_sequence;
-        let mut all: BTreeMap<String, Vec<Job>> = BTreeMap::new();
-        for sequence in 1..=last {
-            // The names of workers are written too often for all of it to be kept.
-            let Ok(message) = stream.get_raw_message(sequence).await else { continue };
-            if let Some(id) = message.subject.strip_prefix("$KV.ralph-nemesis.job.") {
-                all.entry(id.to_owned()).or_default().push(serde_json::from_slice(&message.payload).unwrap());
-            }
-        }
-        all
-    })
+    let lost = line.lost.load(Ordering::Relaxed);
+    println!("{lost} writes whose answer was lost");
+    assert!(lost > 0, "no answer was lost");
 }

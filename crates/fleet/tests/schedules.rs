@@ -9,7 +9,7 @@ use ralph_core::text::time::Millis;
 use ralph_fleet::{
     board::Board,
     change::{self, Changed},
-    machine::{Brought, Claim, Outcome},
+    job_rules::{Brought, Claim, Money, Outcome},
     records::{self, Found, JOB, Job, LEDGER, Ledger, SPEC, Spec, State, VERSION, WANT, Want, Wish, key},
     store::{
         Error, Hold, Holder, Revision, Store,
@@ -430,7 +430,7 @@ fn f2_the_third_return_goes_to_a_person_and_the_second_goes_first() {
     let (once, spec) = (back(&Job::new(now(1))), Spec { number: 9, ..Spec::default() });
     let twice = back(&once);
     assert_eq!((once.state, twice.state, back(&twice).state), (State::Waits, State::Waits, State::NeedsPerson));
-    let rank = |job: &Job, spec: &Spec| ralph_fleet::machine::rank(spec, job);
+    let rank = |job: &Job, spec: &Spec| ralph_fleet::job_rules::rank(spec, job);
     let first = Spec { priority: Some(1), number: 1, ..Spec::default() };
     assert!(rank(&twice, &spec) < rank(&Job::new(now(1)), &first), "before all others");
     assert!(rank(&once, &spec) > rank(&Job::new(now(1)), &first));
@@ -439,7 +439,7 @@ fn f2_the_third_return_goes_to_a_person_and_the_second_goes_first() {
 #[test]
 fn f2_dependencies_that_cannot_be_met_are_named() {
     let spec = |id: &str, on: &[&str]| Spec { id: id.into(), depends_on: on.iter().map(ToString::to_string).collect(), ..Spec::default() };
-    let wrong = ralph_fleet::machine::wrong_dependencies;
+    let wrong = ralph_fleet::job_rules::wrong_dependencies;
     assert!(wrong(&[spec("a", &[]), spec("b", &["a"]), spec("c", &["a", "b"])]).is_empty());
     assert_eq!(wrong(&[spec("a", &["x"])]), ["a depends on x, which is not in the list"]);
     let ring = wrong(&[spec("a", &["b"]), spec("b", &["a"]), spec("c", &[])]);
@@ -447,6 +447,38 @@ fn f2_dependencies_that_cannot_be_met_are_named() {
 }
 
 /// What a list says of its items is what their tasks say, and an item's id does not depend on what is done already.
+#[test]
+fn f5_money_that_is_set_aside_is_not_spent() {
+    let ledger = |limit: u64, spent: u64, reserved: u64| {
+        let reserved = [("a/1".to_owned(), reserved)].into();
+        Ledger { limit_micros: limit, spent_micros: spent, reserved, ..Ledger::default() }
+    };
+    for (limit, spent, reserved, what) in [
+        (100, 50, 20, Money::Left),
+        (100, 50, 41, Money::SetAside),
+        (100, 91, 0, Money::Spent),
+        (100, 200, 10, Money::Spent),
+        (0, 1_000, 1_000, Money::Left),
+    ] {
+        assert_eq!(ledger(limit, spent, reserved).money(10), what, "{limit} {spent} {reserved}");
+    }
+}
+
+/// What is left alone says why in the same words everywhere.
+#[test]
+fn f2_a_record_that_is_left_alone_says_why() {
+    let why = |bytes: &str| records::read::<Job>(bytes.as_bytes()).or_why("job.a").err();
+    let newer = "job.a is of version 99, which this ralph does not know: upgrade ralph";
+    assert_eq!(why(r#"{"version": 99, "state": "dances"}"#).as_deref(), Some(newer));
+    assert!(why("{").is_some_and(|why| why.starts_with("job.a cannot be read: ")));
+    let known = serde_json::to_string(&Job::new(1)).unwrap();
+    assert_eq!(why(&known), None);
+    let store = Memory::default();
+    store.put_if(LEDGER, br#"{"version": 99}"#, 0).unwrap();
+    let changed = change::shared(&store, LEDGER, |ledger: Ledger| Some(ledger)).unwrap();
+    assert!(matches!(&changed, Changed::Refused(why) if why.starts_with("ledger is of version 99")), "{changed:?}");
+}
+
 #[test]
 fn f1_the_tasks_of_a_list_say_what_it_says() {
     let list = |done: bool| {
@@ -469,7 +501,7 @@ fn f1_the_tasks_of_a_list_say_what_it_says() {
     assert_eq!((&later.id, later.depends_on.len()), (&second.id, 0), "what is done holds nobody up");
     // In order of priority; an optional one comes last.
     let mut order: Vec<Spec> = all;
-    order.sort_by_key(|spec| ralph_fleet::machine::rank(spec, &Job::new(now(1))));
+    order.sort_by_key(|spec| ralph_fleet::job_rules::rank(spec, &Job::new(now(1))));
     let items: Vec<&str> = order.iter().filter_map(|spec| spec.item.as_deref()).collect();
     assert_eq!(items, ["A-1", "D", "A.1", "C"]);
 }

@@ -104,6 +104,22 @@ impl Client {
     }
 }
 
+/// What an agent may do without asking, in Claude Code's words.
+pub const PERMISSION_MODES: [&str; 5] = ["default", "acceptEdits", "auto", "dontAsk", "bypassPermissions"];
+
+/// The agents that work without a person.
+pub fn headless_names() -> Vec<&'static str> {
+    let hosts = ALL.into_iter().filter(|host| host.headless.is_some()).map(|host| host.name);
+    hosts.chain(acp::AGENTS.iter().map(|agent| agent.name)).collect()
+}
+
+/// Checks an agent's name, perhaps with `=MODEL`.
+pub fn check_fallback(text: &str) -> Result<String, String> {
+    let name = text.split('=').next().unwrap_or_default();
+    let known = headless_names();
+    if known.contains(&name) { Ok(text.to_owned()) } else { Err(format!("must be one of {}, perhaps with =MODEL", known.join(", "))) }
+}
+
 /// Where an agent's program is, but never one in the project: anyone who can push may have written that.
 pub fn find_program(host: &Host, project: &Path) -> Option<PathBuf> {
     if host.is_claude() {

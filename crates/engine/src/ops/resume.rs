@@ -200,7 +200,9 @@ fn unpause(locked: &Locked<'_>, mut l: Loop, runner_pid: u32, asker: &Asker) -> 
 /// A loop at its limit would end again at its first stop.
 fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
     let max = request.settings.max_iterations.unwrap_or(l.file.max_iterations());
-    if max > 0 && l.file.iteration >= max {
+    // A run that ended between two iterations has not begun the one that the loop is at.
+    let is_to_come = request.goes_on && l.state.ended.is_none();
+    if max > 0 && (l.file.iteration > max || l.file.iteration == max && !is_to_come) {
         return Err(Refusal::Because(format!(
             "the loop is at iteration {}: give it more with --max-iterations {}",
             text::of_limit(l.file.iteration, max),

@@ -1,4 +1,4 @@
-//! The port: where the records of a fleet are kept. It only stores. Every rule is in [`crate::machine`], so a driver knows nothing of jobs.
+//! The port: where the records of a fleet are kept. It only stores. Every rule is in [`crate::job_rules`], so a driver knows nothing of jobs.
 //!
 //! What a driver must do is the text of `tests/contract.rs`. In short:
 //! - a value has a *revision*, which grows by any step with each write to its key and is never given twice;

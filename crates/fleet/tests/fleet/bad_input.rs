@@ -12,6 +12,7 @@ fn f1_what_is_wrong_is_said_and_nothing_begins() {
             ("feature_list.json", &compact(&[("A", "alpha")])),
             ("ring.json", ring),
             ("broken.json", "{"),
+            ("typo.json", r#"{"features": [{"id": "A", "description": "a", "agent": "codx", "passes": false}]}"#),
             ("ralph.toml", "[[gate]]\ncommand = \"true\"\n"),
         ],
         "say a\n",
@@ -26,6 +27,13 @@ fn f1_what_is_wrong_is_said_and_nothing_begins() {
     says(&["run", "nowhere.json"], "nowhere.json cannot be read");
     says(&["run", "broken.json"], "broken.json:");
     says(&["run", "ring.json"], "ring");
+    says(&["run", "typo.json"], "a names the agent codx, which does not exist; did you mean codex?");
+    says(&["run", "feature_list.json", "--agent", "claud"], "a similar value exists: 'claude'");
+    says(&["run", "feature_list.json", "--fallback", "gemni=pro"], "must be one of");
+    says(&["run", "feature_list.json", "--agent", "codex", "--agent-cmd", "x"], "cannot be used with");
+    says(&["run", "feature_list.json", "--permission-mode", "all"], "acceptEdits");
+    says(&["run", "feature_list.json", "--tokens", "many"], "needs a whole number");
+    says(&["run", "feature_list.json", "--deadline", "soon"], "is no length of time");
     says(&["run", "feature_list.json", "--base", "nowhere"], "nowhere");
     says(&["run", "feature_list.json", "--target", "main"], "your own branch");
     says(&["run", "feature_list.json", "--workers", "0"], "there is no --queue");

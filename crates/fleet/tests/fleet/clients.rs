@@ -150,7 +150,7 @@ fn f5_a_quota_that_one_job_finds_used_up_is_used_up_for_all() {
     let account: Value = serde_json::from_slice(&fs::read(account).unwrap()).unwrap();
     assert!((account["until"].as_i64().unwrap() / 1000 - resets).abs() < 120, "{account}");
     let end = Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap();
-    assert!(end.success() && run.wait().unwrap().code() == Some(130));
+    assert!(end.success() && run.wait().unwrap().code() == Some(0));
 }
 
 /// `--land pr`: a branch and a pull request each, and a job has landed once that is merged. What depends on it waits for that.

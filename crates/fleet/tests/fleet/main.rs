@@ -9,6 +9,8 @@ mod bed;
 mod clients;
 mod documents;
 mod eyes;
+#[path = "../common/histories.rs"]
+mod histories;
 mod landing;
 mod machines;
 mod page;

@@ -42,6 +42,29 @@ fn f1_jobs_are_taken_in_their_order() {
     assert_eq!(bed.of_job("one-more", "state"), "landed");
 }
 
+/// The limits of a job hold for its whole loop, however many `ralph run`s that is. Once a person lets the job go on, they begin anew.
+#[test]
+fn f1_a_limit_of_a_job_ends_it_and_a_release_gives_it_anew() {
+    let agent = "n=$(cat \"$MARKS/n\" 2>/dev/null || echo 0); n=$((n+1)); echo $n > \"$MARKS/n\"\n\
+        if [ $n -lt 4 ]; then sleep $WORKS; echo $n > $n.txt; git add -A; git commit -qm $n; echo on; exit; fi\n\
+        echo x > 4.txt; say four\n";
+    // With each of them no more than two iterations are possible.
+    for (limit, works) in [(["--hours", "0.0015"], "3"), (["--max-iterations", "2"], "0")] {
+        let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], &agent.replace("$WORKS", works));
+        let run = || bed.run("feature_list.json", &[&["--workers", "1", "--verify", "true"], &limit[..]].concat());
+        let iterations = || bed.of_job("a", "iterations").parse::<u64>().unwrap();
+        let (code, said) = run();
+        assert!(code == 12 && said.contains("limit of"), "{limit:?}: {said}");
+        assert!((1..=2).contains(&iterations()), "{said}");
+        // It stays with the person, also where the fleet is begun again.
+        let before = iterations();
+        assert_eq!((run().0, iterations()), (12, before));
+        assert_eq!(bed.fleet(&["release", "A"]).0, 0);
+        let (code, said) = run();
+        assert!(iterations() > before && (code == 0 || said.contains("limit of")), "{limit:?}: {said}");
+    }
+}
+
 /// One budget for all: what is not left is not spent.
 #[test]
 fn f5_a_fleet_without_money_begins_nothing() {
@@ -117,14 +140,14 @@ fn f7_an_agents_shell_may_only_look() {
 #[test]
 fn f6_a_drained_worker_finishes_its_iteration_and_gives_the_job_back() {
     let agent = "n=$(cat \"$MARKS/n\" 2>/dev/null || echo 0); n=$((n+1)); echo $n > \"$MARKS/n\"\n\
-        if [ $n -lt 3 ]; then sleep 2; echo $n > $n.txt; git add -A; git commit -qm $n; echo on; exit; fi\n\
-        test -f 1.txt && test -f 2.txt && echo x > 3.txt && say three\n";
+        if [ $n -lt 4 ]; then sleep 2; echo $n > $n.txt; git add -A; git commit -qm $n; echo on; exit; fi\n\
+        test -f 1.txt && test -f 3.txt && echo x > 4.txt && say four\n";
     let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], agent);
     let noted = || fs::read_to_string(bed.marks().join("n")).unwrap_or_default().trim().to_owned();
     let mut run = bed.start("feature_list.json", &["--workers", "1", "--verify", "true"]);
     bed.until("the first session", || noted() == "1");
     assert!(std::process::Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap().success());
-    assert_eq!(run.wait().unwrap().code(), Some(130), "{}", bed.log());
+    assert_eq!(run.wait().unwrap().code(), Some(0), "{}", bed.log());
     assert_eq!(
         (noted().as_str(), bed.of_job("a", "state").as_str(), bed.of_job("a", "iterations").as_str()),
         ("1", "waits", "1"),
@@ -138,8 +161,13 @@ fn f6_a_drained_worker_finishes_its_iteration_and_gives_the_job_back() {
     assert_eq!(run.wait().unwrap().code(), Some(0), "{}", bed.log());
     assert_eq!((noted().as_str(), bed.of_job("a", "state").as_str(), bed.of_job("a", "iterations").as_str()), ("2", "waits", "2"));
     // Those that begin later go on.
+    let mut run = bed.start("feature_list.json", &["--workers", "1", "--verify", "true"]);
+    bed.until("the third session", || noted() == "3");
+    assert!(std::process::Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap().success());
+    assert_eq!(run.wait().unwrap().code(), Some(130), "{}", bed.log());
+    assert_eq!((bed.of_job("a", "state").as_str(), bed.of_job("a", "iterations").as_str()), ("waits", "3"), "{}", bed.log());
     let (code, said) = bed.run("feature_list.json", &["--workers", "1", "--verify", "true"]);
-    assert_eq!((code, bed.of_job("a", "iterations").as_str()), (0, "3"), "{said}");
+    assert_eq!((code, bed.of_job("a", "iterations").as_str()), (0, "4"), "{said}");
 }
 
 /// One worker of several ends; a second signal ends the agents now.
@@ -157,7 +185,7 @@ fn f6_one_worker_can_be_drained_and_a_second_signal_ends_all_now() {
     bed.until("its word", || bed.log().contains("a second Ctrl-C or SIGTERM ends it now"));
     assert!(pids().lines().all(lives), "they finish their iterations");
     signal();
-    run.wait().unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(130), "{}", bed.log());
     assert!(pids().lines().all(|pid| !lives(pid)), "{}", bed.log());
     assert_eq!((bed.of_job("a", "state").as_str(), bed.of_job("b", "state").as_str()), ("waits", "waits"), "{}", bed.log());
 }

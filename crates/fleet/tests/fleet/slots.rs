@@ -46,6 +46,48 @@ fn f3_no_more_gates_run_at_once_than_may() {
     take_turns("[[gate]]\nname = \"db\"\ncommand = \"sh alone.sh\"\n[fleet]\ngates_at_once = 1\n");
 }
 
+/// `--deadline` is for what `--verify` and an item say, in the slot and where it lands.
+#[test]
+fn f1_a_deadline_is_for_the_commands_of_a_fleet() {
+    let list = r#"{"features": [{"id": "A", "description": "alpha", "verify": "test -f alpha.txt", "passes": false}]}"#;
+    let agent =
+        "cat \"$(dirname \"$0\")\"/home/.local/state/ralph/fleets/*/jobs/a/gates.toml >> \"$MARKS/gates\"; echo x > \"$task.txt\"; say x\n";
+    let toml = "[[gate]]\ncommand = \"test -f ralph.toml\"\n";
+    let bed = Bed::new(&[("feature_list.json", list), ("ralph.toml", toml)], agent);
+    assert_eq!(bed.ralph(&["trust", "--yes"]).0, 0);
+    assert_eq!(bed.ralph(&["trust", "feature_list.json", "--yes"]).0, 0);
+    let (code, said) = bed.run("feature_list.json", &["--verify", "test -f feature_list.json", "--deadline", "1h 30m"]);
+    assert_eq!(code, 0, "{said}");
+    let lander = bed.root.path().join("home/.local/state/ralph/fleets");
+    let lander = fs::read_dir(lander).unwrap().next().unwrap().unwrap().path().join("jobs/lander/gates.toml");
+    for gates in [bed.marks().join("gates"), lander] {
+        let gates: toml::Table = fs::read_to_string(&gates).unwrap().parse().unwrap();
+        let told = gates["gate"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|gate| Some((gate.get("command")?.as_str()?, gate.get("deadline").and_then(toml::Value::as_str))));
+        let expected = [("test -f ralph.toml", None), ("test -f feature_list.json", Some("1h 30m")), ("test -f alpha.txt", Some("1h 30m"))];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+    }
+    // A short one counts, too.
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")]))], "echo x > \"$task.txt\"; say x\n");
+    let (code, said) = bed.run("feature_list.json", &["--verify", "sleep 30", "--deadline", "1s", "--max-iterations", "1"]);
+    assert!(code == 12 && said.contains("sleep 30"), "{said}");
+}
+
+/// What the agent has to say is a gate of its slot. Where its work lands no agent says anything.
+#[test]
+fn f3_markers_are_asked_of_the_agent_and_not_of_the_lander() {
+    let toml = "[[gate]]\nmarkers = [\"LINT_FINISH\"]\n[[gate]]\ncommand = \"test -f alpha.txt\"\n";
+    let agent = "[ -f \"$MARKS/first\" ] && echo LINT_FINISH; touch \"$MARKS/first\"; echo x > \"$task.txt\"; say x\n";
+    let bed = Bed::new(&[("feature_list.json", &compact(&[("A", "alpha")])), ("ralph.toml", toml)], agent);
+    assert_eq!(bed.ralph(&["trust", "--yes"]).0, 0);
+    let (code, said) = bed.run("feature_list.json", &["--workers", "1"]);
+    assert_eq!((code, bed.of_job("a", "iterations").as_str()), (0, "2"), "{said}");
+    assert!(!said.contains("left out"), "{said}");
+}
+
 fn take_turns(toml: &str) {
     let alone = "mkdir \"$MARKS/db\" || { echo clash >> \"$MARKS/clashes\"; exit 1; }\nsleep 0.4\necho ran >> \"$MARKS/ran\"\nrmdir \"$MARKS/db\"\n";
     let items = [("A", "alpha"), ("B", "beta"), ("C", "gamma"), ("D", "delta")];

@@ -200,7 +200,13 @@ impl Link {
         match self.publish(&self.settings.subject(key), headers, value).await? {
             Response::Ok(ack) => Ok(Put::Stored(ack.sequence)),
             Response::Err { error } if faults::is_lost(&error) => Ok(Put::Lost),
-            Response::Err { error } => Err(faults::of_server(&error)),
+            Response::Err { error } => {
+                let error = faults::of_server(&error);
+                if matches!(error, Error::Full(_)) {
+                    self.watch.full();
+                }
+                Err(error)
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! What this process sees of the bucket: all keys with their values, followed change by change, and for how long each has stood still.
 //!
-//! Time counts only while the server answers. Whoever did not write while nobody could write is not gone, so every interruption starts a new *era*, and
+//! Time counts only while the server answers. Whoever did not write while nobody could write is not gone, so every interruption, and a server that is full, starts a new *era*, and
 //! a value stands still from its last change or from the beginning of the era, whichever is later.
 
 use std::{
@@ -96,6 +96,11 @@ impl Watch {
     pub(super) fn interrupted(&self) {
         locked(&self.seen).era = Instant::now();
         self.again.notify_one();
+    }
+
+    /// The server takes nothing: holders cannot write either, so none of them is gone for its silence.
+    pub(super) fn full(&self) {
+        locked(&self.seen).era = Instant::now();
     }
 
     /// Whether the server still has all that it had.

@@ -97,10 +97,10 @@ const SHOWN: &str = "What is shown";
 #[derive(clap::Args)]
 struct Sessions {
     /// The agent, or acp:NAME for one over the Agent Client Protocol [default: claude, or with --continue the one it had]
-    #[arg(long, value_name = "AGENT", value_parser = PossibleValuesParser::new(agents()), conflicts_with_all = ["agent_cmd", "acp_cmd"])]
+    #[arg(long, value_name = "AGENT", value_parser = PossibleValuesParser::new(hosts::headless_names()), conflicts_with_all = ["agent_cmd", "acp_cmd"])]
     agent: Option<String>,
     /// An agent that goes on while the account of the one before is used up; with =MODEL its model; may be given several times
-    #[arg(long, value_name = "AGENT[=MODEL]", value_parser = fallback)]
+    #[arg(long, value_name = "AGENT[=MODEL]", value_parser = hosts::check_fallback)]
     fallback: Vec<String>,
     /// Another program instead: a shell command that reads the prompt on standard input and prints its answer
     #[arg(long, value_name = "CMD", value_parser = words, conflicts_with_all = ["permission_mode", "inner"])]
@@ -180,20 +180,8 @@ fn whom(text: &str) -> Result<String, String> {
     Ways::default().add(text).map(|()| text.to_owned())
 }
 
-/// The agents that work without a person.
-fn agents() -> Vec<&'static str> {
-    let hosts = hosts::ALL.into_iter().filter(|host| host.headless.is_some()).map(|host| host.name);
-    hosts.chain(hosts::acp::AGENTS.iter().map(|agent| agent.name)).collect()
-}
-
-fn fallback(text: &str) -> Result<String, String> {
-    let name = text.split('=').next().unwrap_or_default();
-    let known = agents();
-    if known.contains(&name) { Ok(text.to_owned()) } else { Err(format!("must be one of {}, perhaps with =MODEL", known.join(", "))) }
-}
-
 fn permission_modes() -> impl TypedValueParser<Value = String> {
-    let modes = ["default", "acceptEdits", "auto", "dontAsk", "bypassPermissions"].map(PossibleValue::new);
+    let modes = hosts::PERMISSION_MODES.map(PossibleValue::new);
     let plan = PossibleValue::new("plan").hide(true);
     PossibleValuesParser::new(modes.into_iter().chain([plan])).try_map(|mode| {
         if mode == "plan" {

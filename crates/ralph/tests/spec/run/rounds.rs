@@ -87,6 +87,18 @@ fn s4_6_limits_of_the_loop_end_the_run() {
     assert!(!runs.prompt(1).contains("There is little left"));
 }
 
+/// The number of a loop that rests between two iterations is of the next one, so the last one is still to come.
+#[test]
+fn s4_6_the_last_iteration_is_worked_on_in_a_run_of_its_own() {
+    let runs = Runs::new("echo $N >> work.txt\n");
+    runs.ends(0, &["Go", "--max-iterations", "2", "--once"]);
+    let out = runs.ends(10, &["--continue", "--once"]);
+    assert!(out.stdout.contains("limit of 2 iterations"), "{}", out.stdout);
+    assert_eq!(runs.iterations(), [1, 2]);
+    let out = runs.run(&["--continue", "--once"]);
+    assert!(out.stderr.contains("at iteration 2 of 2: give it more with --max-iterations 4"), "{}", out.stderr);
+}
+
 /// The model: of the item, of the rule for failing rounds, of the command line.
 #[test]
 fn s4_6_the_model_is_chosen_for_each_round() {

@@ -1,4 +1,4 @@
-//! Every rule about jobs, as pure functions over their records.
+//! Every rule about jobs and their money, as pure functions over their records: who may take one, what follows, and how often before a person is asked.
 //!
 //! ```text
 //!  waits ──claim──▶ runs ──proven──▶ proven ──claim──▶ lands ──▶ landed
@@ -150,6 +150,7 @@ impl Job {
             tokens: self.tokens.saturating_add(brought.tokens),
             notes_told: self.notes_told.max(brought.notes_told),
             back: None,
+            is_renewed: false,
             changed_at: now,
             ..self.clone()
         }
@@ -199,7 +200,7 @@ impl Job {
             return Some(self.ended(Outcome::Cancelled, now));
         }
         if self.state == State::NeedsPerson && want.release == Some(self.token) {
-            return Some(Job { state: State::Waits, claims: 0, returns: 0, changed_at: now, ..self.clone() });
+            return Some(Job { state: State::Waits, claims: 0, returns: 0, is_renewed: true, changed_at: now, ..self.clone() });
         }
         let review = want.review.as_ref().filter(|review| self.state == State::Proven && Some(&review.commit) == self.commit.as_ref())?;
         let back = review.back.clone()?;
@@ -218,11 +219,29 @@ pub fn reservation(id: &str, token: u64) -> String {
     format!("{id}/{token}")
 }
 
+/// What there is for another session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Money {
+    Left,
+    /// Sessions that run have set it aside, and may not need it.
+    SetAside,
+    Spent,
+}
+
 impl Ledger {
     /// What is neither spent nor reserved. `None`: there is no limit.
     pub fn free(&self) -> Option<u64> {
         let taken = self.reserved.values().fold(self.spent_micros, |sum, micros| sum.saturating_add(*micros));
         (self.limit_micros > 0).then(|| self.limit_micros.saturating_sub(taken))
+    }
+
+    /// What there is for a session that needs at least so much.
+    pub fn money(&self, least: u64) -> Money {
+        match self.free() {
+            Some(free) if free < least && self.limit_micros.saturating_sub(self.spent_micros) < least => Money::Spent,
+            Some(free) if free < least => Money::SetAside,
+            _ => Money::Left,
+        }
     }
 
     /// Sets money aside for a session: as much as is wanted, or as there is. `None`: less than `least` is left.
