@@ -249,7 +249,7 @@ const AFTER_AN_OVERLOAD_MS: u64 = 5_000;
 const LONGEST_PAUSE_MS: u64 = 10 * 60_000;
 
 /// A limit that does not say when it ends is asked again after this; a limit that does is asked a little later, because clocks differ.
-const UNKNOWN_LIMIT_MS: u64 = 10 * 60_000;
+pub const UNKNOWN_LIMIT_MS: Millis = 10 * 60_000;
 const AFTER_RESET_MS: Millis = 2_000;
 
 /// No quota takes longer than a week to come back: a later moment is a mistake.
@@ -280,7 +280,7 @@ pub fn after(outcome: &Outcome, did: Did, before: Failures, retries: u64, now: M
             Trouble::Limit { until: Some(until), .. } if *until <= now.saturating_add(LONGEST_LIMIT_MS) => {
                 Then::Park { until: until.saturating_add(AFTER_RESET_MS).max(now) }
             }
-            Trouble::Limit { .. } => Then::Park { until: now.saturating_add(Millis::try_from(UNKNOWN_LIMIT_MS).unwrap_or(Millis::MAX)) },
+            Trouble::Limit { .. } => Then::Park { until: now.saturating_add(UNKNOWN_LIMIT_MS) },
             Trouble::Service { .. } => again(AFTER_AN_OVERLOAD_MS, before.service),
             Trouble::SignIn { .. } | Trouble::Billing { .. } | Trouble::Model { .. } | Trouble::CannotStart { .. } => Then::Pause,
             Trouble::Refused { .. } | Trouble::Crash { .. } => own_fault(),

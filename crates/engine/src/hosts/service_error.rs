@@ -7,7 +7,8 @@ use ralph_core::{judge::session_outcome::Trouble, text::time::Millis};
 
 /// Words of a sentence, in lower case, and what they mean. The first that fits counts: an account that is used up is often told as too many requests.
 const WORDS: &[(&[&str], Meaning)] = &[
-    (&["usage limit", "daily quota", "weekly limit", "session limit", "quota will reset", "usage_limit"], Meaning::Limit),
+    // Copilot's codes for what an account may use: `user_weekly_rate_limited`.
+    (&["usage limit", "daily quota", "weekly limit", "session limit", "quota will reset", "usage_limit", "_rate_limited"], Meaning::Limit),
     (&["current quota", "insufficient_quota", "billing", "credit balance", "out of credits", "quota exceeded"], Meaning::Billing),
     (&["context length", "context_length", "context window", "prompt is too long", "contextoverflow", "too many tokens"], Meaning::Refused),
     (
@@ -59,7 +60,9 @@ pub(super) fn trouble(status: Option<u16>, message: &str) -> Option<Trouble> {
     let status = status.or_else(|| status_in(&words));
     let meaning = WORDS.iter().find(|(all, _)| all.iter().any(|word| words.contains(word))).map(|(_, meaning)| *meaning);
     Some(match (meaning, status) {
-        (Some(Meaning::Limit), _) => Trouble::Limit { until: until_in(message), quota: None },
+        (Some(Meaning::Limit), _) => {
+            Trouble::Limit { until: until_in(message), quota: words.contains("weekly").then(|| "seven_day".to_owned()) }
+        }
         (Some(Meaning::Billing), _) | (_, Some(402)) => Trouble::Billing { status },
         (Some(Meaning::Refused), _) => Trouble::Refused { status },
         (Some(Meaning::SignIn), _) | (_, Some(401 | 403)) => Trouble::SignIn { status },

@@ -83,6 +83,8 @@ pub(super) struct Iterations<'a> {
     calls: Vec<Millis>,
     /// Until when the quota of each agent is used up.
     used_up_until: Vec<Millis>,
+    /// So many sessions in a row, all of one agent, ended with too many requests.
+    too_many: (usize, u64),
     done: u64,
     iteration: u64,
     spent: Spent,
@@ -145,6 +147,7 @@ impl<'a> Iterations<'a> {
             trial_after: None,
             calls: journal::began_since(&journal, clock::now() - HOUR),
             used_up_until: vec![0; orders.agents.len()],
+            too_many: (0, 0),
             done: 0,
             spent: Spent::default(),
             denied: BTreeMap::new(),

@@ -23,7 +23,7 @@ use crate::{
         Error,
         project_lock::{Locked, Loop},
     },
-    sys::{clock, random},
+    sys::{clock, env, random},
 };
 
 impl Iterations<'_> {
@@ -38,6 +38,10 @@ impl Iterations<'_> {
         let then = match session_outcome::after(&ended.outcome, did, failures, retries, now, random::number() % 1_000) {
             // There is nothing left to try it again with.
             Then::Again { .. } | Then::Park { .. } if is_used_up => Then::Judge,
+            Then::Again { at } => {
+                let at = now.saturating_add((at - now) / env::time_scale());
+                self.or_another_agent(begun.agent, &ended.outcome, Then::Again { at }, now)
+            }
             then => self.or_another_agent(begun.agent, &ended.outcome, then, now),
         };
         self.observer.on_event(&RunEvent::Over {
@@ -77,10 +81,14 @@ impl Iterations<'_> {
     /// Where this agent's account is used up and another agent is free, that one goes on at once; otherwise the first that comes back is waited for.
     fn or_another_agent(&mut self, agent: usize, outcome: &Outcome, then: Then, now: Millis) -> Then {
         const LATER: Millis = 3_600_000;
+        let has_too_many = self.has_too_many_requests(agent, outcome);
+        let is_other_free = || (0..self.used_up_until.len()).any(|other| other != agent && self.used_up_until[other] <= now);
         let until = match (outcome, then) {
             (_, Then::Park { until }) => until,
             // Only a person can change that, and perhaps one does before the next hour.
             (Outcome::Failed { trouble: Trouble::Billing { .. } | Trouble::SignIn { .. } }, Then::Pause) => now.saturating_add(LATER),
+            // It does not say so, and looks like an account that is used up.
+            (_, Then::Again { .. }) if has_too_many && is_other_free() => now.saturating_add(session_outcome::UNKNOWN_LIMIT_MS),
             _ => return then,
         };
         self.used_up_until[agent] = until;
@@ -91,6 +99,15 @@ impl Iterations<'_> {
             Then::Park { .. } => Then::Park { until: free_at },
             then => then,
         }
+    }
+
+    /// Counts too many requests of an agent in a row; whether it were several.
+    fn has_too_many_requests(&mut self, agent: usize, outcome: &Outcome) -> bool {
+        const SEVERAL: u64 = 3;
+        let is_one = matches!(outcome, Outcome::Failed { trouble: Trouble::Service { status: Some(429) } });
+        let before = if self.too_many.0 == agent { self.too_many.1 } else { 0 };
+        self.too_many = (agent, if is_one { before + 1 } else { 0 });
+        self.too_many.1 >= SEVERAL
     }
 
     /// The loop after the session; `None`: it is gone. While a run has a loop, only ralph counts its iterations: one that was set back is put right. A person may raise limits in the loop's

@@ -44,6 +44,7 @@ impl Agents {
     pub(super) fn run(&self, code: i32, args: &[&str]) -> Output {
         let mut command = self.bed.command(RALPH);
         command.arg("run").args(args).env("PATH", format!("{}:/usr/bin:/bin", self.bin.display())).env("IS_SANDBOX", "1");
+        command.env("RALPH_HASTE", "60");
         let out = run_bounded(&mut command, b"", PATIENCE);
         assert_eq!(out.code, Some(code), "ralph run {args:?}\n{}\n{}", out.stdout, out.stderr);
         out
@@ -126,6 +127,37 @@ fn h5_when_a_quota_is_used_up_another_agent_goes_on() {
     assert_eq!(agents.began(), [(1, "codex".to_owned()), (1, "gemini".to_owned())]);
     assert!(format!("{}{}", out.stdout, out.stderr).contains("Gemini CLI goes on"), "{out:?}");
     assert!(agents.args_of("codex").contains("-m gpt-5.5") && agents.args_of("gemini").contains("-m gemini-2.5-flash"));
+}
+
+/// Its weekly limit is only in the line about the request (a recording of 1.0.102).
+#[test]
+fn h5_when_copilots_weekly_limit_is_reached_another_agent_goes_on() {
+    let agents = Agents::new();
+    let recorded = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../engine/tests/agents/copilot.jsonl")).unwrap();
+    let lines =
+        recorded.lines().skip_while(|line| !line.contains("native-limit")).skip(1).take_while(|line| !line.starts_with(r##"{"#""##));
+    let limit: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(limit.len(), 3, "{limit:?}");
+    agents.program("copilot", "", &limit, 1);
+    agents.program("gemini", "", &gemini_says("Done.\n\n<promise>DONE</promise>"), 0);
+    let out = agents.run(0, &["Do it", "--promise", "DONE", "--agent", "copilot", "--fallback", "gemini", WORKS[0], WORKS[1]]);
+    assert_eq!(agents.began(), [(1, "copilot".to_owned()), (1, "gemini".to_owned())]);
+    assert!(format!("{}{}", out.stdout, out.stderr).contains("the weekly limit of the account is used up; Gemini CLI goes on"), "{out:?}");
+}
+
+/// A service may say no more of a quota than that there are too many requests. Alone, the agent is tried again.
+#[test]
+fn h5_when_an_agent_has_too_many_requests_again_and_again_another_one_goes_on() {
+    let agents = Agents::new();
+    let too_many = json!({"type": "turn.failed", "error": {"message": "exceeded retry limit, last status: 429 Too Many Requests"}});
+    agents.program("codex", "", &[too_many], 1);
+    agents.program("gemini", "[ \"$1\" = --version ] || echo $N > work.txt", &gemini_says("Begun."), 0);
+    let args = ["Do it", "--promise", "DONE", "--agent", "codex", "--fallback", "gemini", "--max-iterations", "2", WORKS[0], WORKS[1]];
+    let out = agents.run(10, &args);
+    let began: Vec<(u64, String)> =
+        [(1, "codex"), (1, "codex"), (1, "codex"), (1, "gemini"), (2, "gemini")].map(|(n, a)| (n, a.to_owned())).into();
+    assert_eq!(agents.began(), began, "{out:?}");
+    assert!(format!("{}{}", out.stdout, out.stderr).contains("(status 429); Gemini CLI goes on"), "{out:?}");
 }
 
 /// The first agent's limit ends after a few seconds: it gets the next iteration then.
