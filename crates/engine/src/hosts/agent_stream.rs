@@ -181,7 +181,7 @@ impl AgentStream {
             Says::Error { message, status } => self.fails(&message, status, told),
             Says::Failed { message, status } => {
                 self.fails(&message, status, told);
-                self.trouble.get_or_insert(Trouble::Refused { status });
+                self.trouble.get_or_insert(Trouble::Refused { status, too_long: false });
                 self.is_over = true;
             }
             Says::Ended => {

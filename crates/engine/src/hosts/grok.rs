@@ -66,6 +66,7 @@ pub(super) const HOST: Host = Host {
     message: Message::Event,
     answers: Answers { context: Context::Ignored, instead: Instead::Block, shows_line: true, escapes: false },
     command_mark: '/',
+        error: "errorDetails",
     typed: Typed::Everywhere,
     expanded: None,
     clear: Clear::NotSeen,

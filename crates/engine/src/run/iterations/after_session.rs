@@ -209,7 +209,10 @@ fn in_need(outcome: &Outcome, why: &str, agent: &str) -> String {
         Outcome::Cut { .. } | Outcome::Stopped | Outcome::Interrupted => None,
     };
     let remedy = remedy.as_deref().unwrap_or("the logs in .ralph/rounds/ may tell why; `ralph run --continue` tries again");
-    let crashed = matches!(outcome, Outcome::Failed { trouble: Trouble::Crash { .. } | Trouble::Refused { .. } } | Outcome::Cut { .. });
+    let crashed = matches!(
+        outcome,
+        Outcome::Failed { trouble: Trouble::Crash { .. } | Trouble::Refused { too_long: false, .. } } | Outcome::Cut { .. }
+    );
     let often = if crashed { ", several times in a row" } else { "" };
     format!("{why}{often}: {remedy}")
 }
