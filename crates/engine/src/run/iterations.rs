@@ -5,7 +5,7 @@ mod pause;
 mod snapshots;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -89,6 +89,8 @@ pub(super) struct Iterations<'a> {
     iteration: u64,
     spent: Spent,
     denied: BTreeMap<String, u64>,
+    /// Models and agents of which it was told that money cannot stop them.
+    unpriced: BTreeSet<String>,
     /// That files cannot be kept is told once.
     has_told_of_files: bool,
     /// Why a person should look before it goes on.
@@ -151,6 +153,7 @@ impl<'a> Iterations<'a> {
             done: 0,
             spent: Spent::default(),
             denied: BTreeMap::new(),
+            unpriced: BTreeSet::new(),
             has_told_of_files: false,
             doubt: None,
             doubtful: false,

@@ -7,7 +7,8 @@ use ralph_core::{
         session_outcome::{self, Did, Outcome, Then, Trouble, Work},
     },
     loops::Value,
-    text::time::Millis,
+    money,
+    text::{self, time::Millis},
 };
 
 use super::{Begun, Ends, Iterations, LOOK, is_used_up};
@@ -31,6 +32,9 @@ impl Iterations<'_> {
     pub(super) fn after_session(&mut self, begun: &Begun, ended: &Ended) -> Result<Option<Ends>, Error> {
         let l = self.put_right(begun)?;
         let now = clock::now();
+        if let Some(l) = &l {
+            self.warn_of_no_price(begun.agent, ended, l);
+        }
         let before = l.map(|l| (l.state.failures, is_used_up(&l, &ended.work, now)));
         let (failures, is_used_up) = before.unwrap_or_default();
         let did = self.did(ended);
@@ -99,6 +103,33 @@ impl Iterations<'_> {
             Then::Park { .. } => Then::Park { until: free_at },
             then => then,
         }
+    }
+
+    /// A limit on money stops nothing that has no price. That is told once.
+    fn warn_of_no_price(&mut self, agent: usize, ended: &Ended, l: &Loop) {
+        let (work, most) = (&ended.work, l.file.max_usd_micros());
+        let tells_tokens = work.tokens.total() > 0;
+        if most == 0 || !work.cost_unknown || !(tells_tokens || ended.outcome == Outcome::Stopped) {
+            return;
+        }
+        let of = work.model.as_deref().map_or_else(|| self.orders.agents[agent].0.title().to_owned(), text::clean);
+        if !self.unpriced.insert(of.clone()) {
+            return;
+        }
+        let most = money::shown(most);
+        let text = match (tells_tokens, l.file.max_tokens()) {
+            (false, _) => format!(
+                "what {of} costs and how many tokens it uses is not told, so the limit of {most} cannot stop it: `--max-iterations N` and `--hours H` can"
+            ),
+            (true, 0) => format!(
+                "no price is known for {of}, so the limit of {most} cannot stop it: `ralph run --continue --tokens N` sets a limit that can, \
+                 and `[run] prices` in ralph.toml sets a price"
+            ),
+            (true, _) => format!(
+                "no price is known for {of}, so the limit of {most} cannot stop it, and only the one on tokens can: `[run] prices` in ralph.toml sets a price"
+            ),
+        };
+        self.observer.on_event(&RunEvent::Warning { text });
     }
 
     /// Counts too many requests of an agent in a row; whether it were several.
