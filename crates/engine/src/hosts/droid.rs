@@ -24,6 +24,8 @@ const HEADLESS: Headless = Headless {
     needs_mode: false,
     variables: &[],
     heeds_interrupts: false,
+    // A call that it refuses looks like one that failed (0.225.2: `tool_error`, with a sentence of its own for each reason).
+    tells_denials: false,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 

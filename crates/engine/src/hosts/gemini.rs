@@ -28,6 +28,7 @@ const HEADLESS: Headless = Headless {
     // Behind its relauncher it hears no request to end.
     variables: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     heeds_interrupts: false,
+    tells_denials: true,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 

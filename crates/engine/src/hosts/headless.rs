@@ -29,6 +29,8 @@ pub struct Headless {
     pub(crate) variables: &'static [(&'static str, &'static str)],
     /// An interrupt makes it tell what it used before it ends.
     pub(crate) heeds_interrupts: bool,
+    /// What it prints says which calls were denied.
+    pub(crate) tells_denials: bool,
     /// What it prints.
     pub(crate) stream: fn(&Launch<'_>) -> Box<dyn Decode>,
 }

@@ -23,6 +23,7 @@ const HEADLESS: Headless = Headless {
     needs_mode: false,
     variables: &[],
     heeds_interrupts: false,
+    tells_denials: true,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 

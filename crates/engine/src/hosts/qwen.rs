@@ -25,6 +25,7 @@ const HEADLESS: Headless = Headless {
     needs_mode: true,
     variables: &[],
     heeds_interrupts: false,
+    tells_denials: true,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 

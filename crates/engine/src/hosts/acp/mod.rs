@@ -56,6 +56,7 @@ const ANY: Headless = Headless {
     needs_mode: true,
     variables: &[],
     heeds_interrupts: false,
+    tells_denials: true,
     stream: |launch| Box::new(AcpClient::new(launch, true)),
 };
 

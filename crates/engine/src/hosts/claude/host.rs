@@ -52,6 +52,7 @@ const HEADLESS: Headless = Headless {
     needs_mode: false,
     variables: &[],
     heeds_interrupts: true,
+    tells_denials: true,
     stream: |launch| Box::new(Stream::of_session(launch.session)),
 };
 
