@@ -292,10 +292,13 @@ pub fn after(outcome: &Outcome, did: Did, before: Failures, retries: u64, now: M
             }
             Trouble::Limit { .. } => Then::Park { until: now.saturating_add(UNKNOWN_LIMIT_MS) },
             Trouble::Service { .. } => again(AFTER_AN_OVERLOAD_MS, before.service),
-            Trouble::SignIn { .. } | Trouble::Billing { .. } | Trouble::Model { .. } | Trouble::CannotStart { .. } => Then::Pause,
             // Its own work filled the context: that counts, and the next session begins with an empty one. What does not fit at the beginning never will.
             Trouble::Refused { too_long: true, .. } if did.changed || did.tools == ToolUse::Used => Then::Judge,
-            Trouble::Refused { too_long: true, .. } => Then::Pause,
+            Trouble::SignIn { .. }
+            | Trouble::Billing { .. }
+            | Trouble::Model { .. }
+            | Trouble::CannotStart { .. }
+            | Trouble::Refused { too_long: true, .. } => Then::Pause,
             Trouble::Refused { .. } | Trouble::Crash { .. } => own_fault(),
         },
     }

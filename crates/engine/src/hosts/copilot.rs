@@ -52,7 +52,7 @@ fn says(event: &Value, says: &mut Vec<Says>) {
         }
         // The only line that names a quota: the error of the session says no more than that there were too many requests.
         "model.call_failure" if data["source"] == "top_level" => {
-            says.push(Says::Error { message: call_failure(data), status: status(data) })
+            says.push(Says::Error { message: call_failure(data), status: status(data) });
         }
         "session.error" => says.push(Says::Failed { message: text(data, "message"), status: status(data) }),
         "result" => {
