@@ -155,7 +155,12 @@ pub enum Trouble {
     /// The model does not exist, or not for this account.
     Model { name: Option<String> },
     /// The service rejects the request, however often it is sent.
-    Refused { status: Option<u16> },
+    Refused {
+        status: Option<u16>,
+        /// Its context is longer than the model takes.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        too_long: bool,
+    },
     /// The agent's program ended without a result.
     Crash { code: Option<i32>, signal: Option<i32> },
     /// The agent's program is not there, or cannot be run.
@@ -182,7 +187,8 @@ impl Trouble {
                 format!("the model \"{}\" is not available to this account", crate::text::opening(name, 60))
             }
             Trouble::Model { name: None } => "the model is not available to this account".to_owned(),
-            Trouble::Refused { status: s } => format!("the model's service rejected the request{}", status(s)),
+            Trouble::Refused { status: s, too_long: true } => format!("the context is too long for the model{}", status(s)),
+            Trouble::Refused { status: s, too_long: false } => format!("the model's service rejected the request{}", status(s)),
             Trouble::Crash { code, signal } => match (code, signal) {
                 (_, Some(signal)) => format!("the agent was ended by signal {signal}"),
                 (None | Some(0), None) => "the agent ended without a result".to_owned(),
@@ -198,6 +204,10 @@ impl Trouble {
             Trouble::SignIn { .. } => Some("start the agent and sign in, then `ralph run --continue`"),
             Trouble::Billing { .. } => Some("add credit to the account, then `ralph run --continue`"),
             Trouble::Model { .. } => Some("choose another one with `ralph run --continue --model M`"),
+            Trouble::Refused { too_long: true, .. } => Some(
+                "a new session begins with the loop's prompt and the agent's own instructions and tools, and the model does not take them; shorten them, \
+                 or choose a model with a larger context with `ralph run --continue --model M`",
+            ),
             Trouble::CannotStart { .. } => Some("install it or put it on the PATH (`ralph doctor` looks), then `ralph run --continue`"),
             _ => None,
         }
@@ -249,7 +259,7 @@ const AFTER_AN_OVERLOAD_MS: u64 = 5_000;
 const LONGEST_PAUSE_MS: u64 = 10 * 60_000;
 
 /// A limit that does not say when it ends is asked again after this; a limit that does is asked a little later, because clocks differ.
-const UNKNOWN_LIMIT_MS: u64 = 10 * 60_000;
+pub const UNKNOWN_LIMIT_MS: Millis = 10 * 60_000;
 const AFTER_RESET_MS: Millis = 2_000;
 
 /// No quota takes longer than a week to come back: a later moment is a mistake.
@@ -280,9 +290,15 @@ pub fn after(outcome: &Outcome, did: Did, before: Failures, retries: u64, now: M
             Trouble::Limit { until: Some(until), .. } if *until <= now.saturating_add(LONGEST_LIMIT_MS) => {
                 Then::Park { until: until.saturating_add(AFTER_RESET_MS).max(now) }
             }
-            Trouble::Limit { .. } => Then::Park { until: now.saturating_add(Millis::try_from(UNKNOWN_LIMIT_MS).unwrap_or(Millis::MAX)) },
+            Trouble::Limit { .. } => Then::Park { until: now.saturating_add(UNKNOWN_LIMIT_MS) },
             Trouble::Service { .. } => again(AFTER_AN_OVERLOAD_MS, before.service),
-            Trouble::SignIn { .. } | Trouble::Billing { .. } | Trouble::Model { .. } | Trouble::CannotStart { .. } => Then::Pause,
+            // Its own work filled the context: that counts, and the next session begins with an empty one. What does not fit at the beginning never will.
+            Trouble::Refused { too_long: true, .. } if did.changed || did.tools == ToolUse::Used => Then::Judge,
+            Trouble::SignIn { .. }
+            | Trouble::Billing { .. }
+            | Trouble::Model { .. }
+            | Trouble::CannotStart { .. }
+            | Trouble::Refused { too_long: true, .. } => Then::Pause,
             Trouble::Refused { .. } | Trouble::Crash { .. } => own_fault(),
         },
     }
@@ -334,10 +350,23 @@ mod tests {
             Trouble::Billing { status: Some(400) },
             Trouble::Model { name: None },
             Trouble::CannotStart { why: String::new() },
+            Trouble::Refused { status: Some(400), too_long: true },
         ] {
             assert!(trouble.remedy().is_some());
-            assert_eq!(ruled(&failed(trouble), BUSY, Failures::default()), Then::Pause);
+            assert_eq!(ruled(&failed(trouble), IDLE, Failures::default()), Then::Pause);
         }
+    }
+
+    #[test]
+    fn h5_a_session_that_filled_its_context_counts_and_its_like_is_not_sent_again() {
+        let too_long = Trouble::Refused { status: None, too_long: true };
+        assert_eq!(ruled(&failed(too_long.clone()), BUSY, Failures::default()), Then::Judge);
+        assert!(too_long.words().contains("context is too long"));
+        // Journals of the first versions do not say so.
+        let old: Trouble = serde_json::from_str(r#"{"trouble":"refused","status":400}"#).unwrap();
+        assert_eq!(old, Trouble::Refused { status: Some(400), too_long: false });
+        assert_eq!(serde_json::to_string(&old).unwrap(), r#"{"trouble":"refused","status":400}"#);
+        assert!(matches!(ruled(&failed(old), BUSY, Failures::default()), Then::Again { .. }));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::{
         wake::{self, Watch},
     },
     hosts::{
-        Answer, api_error, client,
+        Answer, api_error, client, service_error,
         transcript::{self, ApiError, OpenFile},
     },
     notify::LONG_REST,
@@ -60,7 +60,12 @@ fn error(call: &Call) -> &str {
 pub(super) fn on_failure(call: &Call) -> Result<Outcome, Error> {
     let session = call.session();
     let Some(seen) = call.own_loop() else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
-    let trouble = api_error::trouble(error(call), line_in_time(call).as_ref());
+    let host = call.client.host;
+    let trouble = if host.is_claude() {
+        api_error::trouble(error(call), line_in_time(call).as_ref())
+    } else {
+        service_error::of_turn(&call.event.error, error(call))
+    };
     let Some((locked, mut l)) = under_lock(&call.project, seen)? else { return Ok(Outcome::silent(Reason::LOOP_NONE)) };
     let stop = fingerprint(call);
     let outcome = Outcome::silent(Reason::HOST_API_ERROR).of_loop(&l.id);
@@ -90,7 +95,7 @@ pub(super) fn on_failure(call: &Call) -> Result<Outcome, Error> {
     let mut news = None;
     if pause::set_paused(&locked, &mut l, Some(session), Actor::Ralph, &trouble.words())? {
         let iteration = text::of_limit(l.file.iteration, l.file.max_iterations());
-        let line = format!("Ralph: paused at iteration {iteration}: {}. {}.", trouble.words(), api_error::remedy(&trouble));
+        let line = format!("Ralph: paused at iteration {iteration}: {}. {}.", trouble.words(), api_error::remedy(&trouble, host));
         drop(locked);
         // The client shows no answer to this event.
         let _ = notices::keep(&call.project, session, now, &line);

@@ -27,6 +27,7 @@ struct Proof {
 const CLIENT: &str = "client/hosts.rs";
 const SCREENS: &str = "client/host_screens.rs";
 /// Beside this file.
+const STREAMS: &str = "../../engine/src/hosts/agent_stream/tests.rs";
 const SESSIONS: &str = "../../engine/src/hosts/session_files.rs";
 const RUN: &str = "client/run_agents.rs";
 const RUN_ACP: &str = "client/run_acp.rs";
@@ -47,7 +48,7 @@ const ON_SCREEN: &str = "h3_h4_a_typed_command_starts_a_loop_that_goes_on_to_its
 const OPENCODES_LOOP: &str = "h3_h4_a_loop_goes_on_in_opencode_by_its_plugin";
 const OPENCODES_ESC: &str = "h3_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode";
 
-const ABILITIES: [Ability; 17] = [
+const ABILITIES: [Ability; 18] = [
     Ability {
         what: "`ralph init --agent`",
         cell: |host| if host.is_claude() { "`ralph init`".to_owned() } else { format!("`{}`", host.name) },
@@ -197,6 +198,12 @@ const ABILITIES: [Ability; 17] = [
             if acp::AcpAgent::by_name(&format!("acp:{}", host.name)).is_some() { format!("`acp:{}`", host.name) } else { NO.to_owned() }
         },
         proofs: &[by(RUN_ACP, "h6_a_run_over_acp_goes_on_until_its_claim_is_proven", RUN_OVER_ACP)],
+        in_short: false,
+    },
+    Ability {
+        what: "a run tells which calls were denied",
+        cell: |host| yes(host.headless.as_ref().is_some_and(|headless| headless.tells_denials)),
+        proofs: &[by(STREAMS, "h5_what_was_denied_is_told", &["gemini", "copilot", "qwen", "grok", "opencode"])],
         in_short: false,
     },
 ];

@@ -181,10 +181,16 @@ impl AgentStream {
             Says::Error { message, status } => self.fails(&message, status, told),
             Says::Failed { message, status } => {
                 self.fails(&message, status, told);
-                self.trouble.get_or_insert(Trouble::Refused { status });
+                self.trouble.get_or_insert(Trouble::Refused { status, too_long: false });
                 self.is_over = true;
             }
-            Says::Ended => self.is_over = true,
+            Says::Ended => {
+                // It got over what went wrong before, unless that has ended it.
+                if !self.is_over {
+                    self.trouble = None;
+                }
+                self.is_over = true;
+            }
             Says::MessageEnds => {}
         }
     }
@@ -267,8 +273,12 @@ impl AgentStream {
 
     fn fails(&mut self, message: &str, status: Option<u16>, told: &mut Vec<Heard>) {
         self.errors += 1;
+        let before = self.trouble.take();
         // A general sentence often follows the one that tells.
-        self.trouble = service_error::trouble(status, message).or(self.trouble.take());
+        let told_more = matches!(before, Some(Trouble::Limit { .. } | Trouble::Billing { .. }));
+        self.trouble = service_error::trouble(status, message)
+            .filter(|trouble| !told_more || *trouble != Trouble::Service { status: Some(429) })
+            .or(before);
         let text = secrets::opening(message, 300);
         if !text.is_empty() {
             told.push(Heard::Line { text });

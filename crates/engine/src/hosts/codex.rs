@@ -29,10 +29,11 @@ const HEADLESS: Headless = Headless {
     variables: &[],
     heeds_interrupts: false,
     longest: None,
+    // A command that its sandbox refuses leaves no line at all.
+    tells_denials: false,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 
-/// A command that the sandbox refused leaves no line at all.
 fn says(event: &Value, says: &mut Vec<Says>) {
     let item = &event["item"];
     match (event["type"].as_str().unwrap_or_default(), item["type"].as_str().unwrap_or_default()) {

@@ -30,6 +30,7 @@ const HEADLESS: Headless = Headless {
     variables: &[],
     heeds_interrupts: false,
     longest: None,
+    tells_denials: true,
     stream: |launch| Box::new(AgentStream::new(says, launch).with_file(used)),
 };
 
@@ -50,18 +51,29 @@ fn says(event: &Value, says: &mut Vec<Says>) {
             let model = data["model"].as_str().map(str::to_owned);
             says.push(Says::Used { model, tokens: answered(&data["usage"]), usd: None, in_all: false });
         }
-        "session.error" => {
-            says.push(Says::Failed {
-                message: text(data, "message"),
-                status: data["statusCode"].as_u64().and_then(|s| u16::try_from(s).ok()),
-            });
+        // The only line that names a quota: the error of the session says no more than that there were too many requests.
+        "model.call_failure" if data["source"] == "top_level" => {
+            says.push(Says::Error { message: call_failure(data), status: status(data) });
         }
+        "session.error" => says.push(Says::Failed { message: text(data, "message"), status: status(data) }),
         "result" => {
             says.push(Says::Begins { session: Some(text(event, "sessionId")), model: None });
             says.extend((event["exitCode"] == 0).then_some(Says::Ended));
         }
         _ => {}
     }
+}
+
+fn status(data: &Value) -> Option<u16> {
+    data["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok())
+}
+
+/// What the service said, and its code: `rate limit exceeded (user_weekly_rate_limited)`.
+fn call_failure(data: &Value) -> String {
+    let said = text(data, "errorMessage");
+    let message = serde_json::from_str::<Value>(&said).ok().and_then(|said| said["message"].as_str().map(str::to_owned)).unwrap_or(said);
+    let code = text(data, "errorCode");
+    if code.is_empty() { message } else { format!("{message} ({code})") }
 }
 
 /// What an answer used, in the file of a session.

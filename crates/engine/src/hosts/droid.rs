@@ -25,6 +25,8 @@ const HEADLESS: Headless = Headless {
     variables: &[],
     heeds_interrupts: false,
     longest: None,
+    // A call that it refuses looks like one that failed (0.225.2: `tool_error`, with a sentence of its own for each reason).
+    tells_denials: false,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 

@@ -60,6 +60,8 @@ pub struct Event {
     pub agent_id: Option<String>,
     /// The detail that matters: the error, the type of a subagent, why a session began or ended, what a notification is for.
     pub about: Option<String>,
+    /// What the model's service said of a turn that failed.
+    pub error: String,
     /// Made once: a message can have some megabytes.
     pub(super) fingerprint: OnceLock<String>,
 }

@@ -29,6 +29,7 @@ const HEADLESS: Headless = Headless {
     variables: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     heeds_interrupts: false,
     longest: None,
+    tells_denials: true,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 

@@ -22,6 +22,7 @@ const HEADLESS: Headless = Headless {
     heeds_interrupts: false,
     // Of a longer file with a prompt it reads the beginning.
     longest: Some(99_000),
+    tells_denials: true,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 
@@ -31,7 +32,11 @@ fn says(event: &Value, says: &mut Vec<Says>) {
         "text" => says.push(Says::Piece(text(event, "data"))),
         "tool_call" => says.push(Says::Tool { id: id(), name: text(event, "toolName"), input: event["rawInput"].clone() }),
         "tool_call_update" if event["status"] == "completed" || event["status"] == "failed" => {
-            says.push(Says::ToolEnded { id: id(), failed: event["status"] == "failed", denied: false });
+            let failed = event["status"] == "failed";
+            // No person is there to cancel a call: it was not allowed (measured with 1.0.41).
+            let cancelled = |text: &str| text.starts_with("User cancelled the execution for tool");
+            let denied = failed && event["content"][0]["content"]["text"].as_str().is_some_and(cancelled);
+            says.push(Says::ToolEnded { id: id(), failed, denied });
         }
         "error" => says.push(Says::failed(text(event, "message"))),
         "end" => {
@@ -63,6 +68,7 @@ pub(super) const HOST: Host = Host {
         message: "lastAssistantMessage",
         after_a_block: "stopHookActive",
         background: "backgroundTasks",
+        error: "errorDetails",
         ..Fields::CLAUDE
     },
     message: Message::Event,

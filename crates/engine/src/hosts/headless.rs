@@ -31,6 +31,8 @@ pub struct Headless {
     pub(crate) heeds_interrupts: bool,
     /// Of a longer prompt, in bytes, it reads only a part.
     pub(crate) longest: Option<usize>,
+    /// What it prints says which calls were denied.
+    pub(crate) tells_denials: bool,
     /// What it prints.
     pub(crate) stream: fn(&Launch<'_>) -> Box<dyn Decode>,
 }

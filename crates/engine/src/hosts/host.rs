@@ -210,6 +210,8 @@ pub(super) struct Fields {
     pub message: &'static str,
     pub after_a_block: &'static str,
     pub background: &'static str,
+    /// What the model's service said of a turn that failed.
+    pub error: &'static str,
 }
 
 impl Fields {
@@ -220,6 +222,7 @@ impl Fields {
         message: "last_assistant_message",
         after_a_block: "stop_hook_active",
         background: "background_tasks",
+        error: "error_details",
     };
 }
 

@@ -24,7 +24,7 @@ pub mod prices;
 mod printing;
 mod qwen;
 mod reading;
-mod service_error;
+pub(crate) mod service_error;
 mod session_files;
 mod signs;
 pub mod slash;

@@ -1,4 +1,4 @@
-//! The price of tokens of models other than Claude's: the vendors' public price lists, read in November 2026, and what `ralph.toml` says instead.
+//! The price of tokens of models other than Claude's: the vendors' public price lists, and what `ralph.toml` says instead.
 //!
 //! An estimate: without discounts, subscriptions and the higher prices of very long prompts. A model that is in neither list has no price: what it costs is not
 //! known, and no guess is made.
@@ -6,6 +6,9 @@
 use ralph_core::{judge::session_outcome::Tokens, money::Micros};
 
 use super::claude;
+
+/// When the price lists were read, Claude's included.
+pub const READ_IN: &str = "November 2026";
 
 /// Thousandths of a dollar for a million tokens: input, output, input from the cache.
 type Price = [u64; 3];
@@ -103,6 +106,12 @@ mod tests {
         ] {
             assert_eq!(prices.cost(model, MILLION), dollars.map(ralph_core::money::of_dollars), "{model}");
         }
+    }
+
+    #[test]
+    fn h5_the_date_of_the_prices_is_in_the_documentation() {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/run.md")).unwrap();
+        assert!(page.contains(&format!("price lists of {READ_IN}")), "docs/run.md");
     }
 
     #[test]

@@ -26,6 +26,7 @@ const HEADLESS: Headless = Headless {
     variables: &[],
     heeds_interrupts: false,
     longest: None,
+    tells_denials: true,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
 };
 

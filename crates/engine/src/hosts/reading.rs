@@ -87,6 +87,7 @@ impl Reader {
             command: command.map(|name| (name, self.take("command_args").unwrap_or_default())),
             agent_id: self.take("agent_id"),
             about: about.and_then(|field| self.take(field)),
+            error: self.take(names.error).unwrap_or_default(),
             ..Event::default()
         }
     }

@@ -5,11 +5,26 @@
 use jiff::{Timestamp, civil, tz::TimeZone};
 use ralph_core::{judge::session_outcome::Trouble, text::time::Millis};
 
+use super::api_error;
+
 /// Words of a sentence, in lower case, and what they mean. The first that fits counts: an account that is used up is often told as too many requests.
 const WORDS: &[(&[&str], Meaning)] = &[
-    (&["usage limit", "daily quota", "weekly limit", "session limit", "quota will reset", "usage_limit"], Meaning::Limit),
+    // Copilot's codes for what an account may use: `user_weekly_rate_limited`.
+    (&["usage limit", "daily quota", "weekly limit", "session limit", "quota will reset", "usage_limit", "_rate_limited"], Meaning::Limit),
     (&["current quota", "insufficient_quota", "billing", "credit balance", "out of credits", "quota exceeded"], Meaning::Billing),
-    (&["context length", "context_length", "context window", "prompt is too long", "contextoverflow", "too many tokens"], Meaning::Refused),
+    (
+        &[
+            "context length",
+            "context_length",
+            "context window",
+            "context limit",
+            "prompt is too long",
+            "contextoverflow",
+            "maximum prompt length",
+            "maximum number of tokens",
+        ],
+        Meaning::TooLong,
+    ),
     (
         &[
             "api key not valid",
@@ -25,7 +40,7 @@ const WORDS: &[(&[&str], Meaning)] = &[
         Meaning::SignIn,
     ),
     (&["model_not_found", "model not found", "does not exist or you do not have access", "unknown model"], Meaning::Model),
-    (&["rate limit", "rate_limit", "too many requests"], Meaning::TooMany),
+    (&["rate limit", "rate_limit", "too many requests", "too many tokens"], Meaning::TooMany),
     (
         &[
             "high demand",
@@ -46,7 +61,7 @@ const WORDS: &[(&[&str], Meaning)] = &[
 enum Meaning {
     Limit,
     Billing,
-    Refused,
+    TooLong,
     SignIn,
     Model,
     TooMany,
@@ -59,16 +74,24 @@ pub(super) fn trouble(status: Option<u16>, message: &str) -> Option<Trouble> {
     let status = status.or_else(|| status_in(&words));
     let meaning = WORDS.iter().find(|(all, _)| all.iter().any(|word| words.contains(word))).map(|(_, meaning)| *meaning);
     Some(match (meaning, status) {
-        (Some(Meaning::Limit), _) => Trouble::Limit { until: until_in(message), quota: None },
+        (Some(Meaning::Limit), _) => {
+            Trouble::Limit { until: until_in(message), quota: words.contains("weekly").then(|| "seven_day".to_owned()) }
+        }
         (Some(Meaning::Billing), _) | (_, Some(402)) => Trouble::Billing { status },
-        (Some(Meaning::Refused), _) => Trouble::Refused { status },
+        (Some(Meaning::TooLong), _) => Trouble::Refused { status, too_long: true },
         (Some(Meaning::SignIn), _) | (_, Some(401 | 403)) => Trouble::SignIn { status },
         (Some(Meaning::Model), _) => Trouble::Model { name: None },
         (Some(Meaning::TooMany), None) => Trouble::Service { status: Some(429) },
         (_, Some(429 | 500..)) | (Some(Meaning::Service), None) => Trouble::Service { status },
-        (_, Some(_)) => Trouble::Refused { status },
+        (_, Some(_)) => Trouble::Refused { status, too_long: false },
         (None, None) => return None,
     })
+}
+
+/// Why a turn in another agent than Claude Code failed. What the service said tells more than the agent's own word: Grok calls a key that does not count a
+/// `server_error`, and a quota that is used up a `rate_limit`.
+pub(crate) fn of_turn(said: &str, word: &str) -> Option<Trouble> {
+    trouble(None, said).or_else(|| api_error::trouble(word, None))
 }
 
 /// A status of an error as a word of its own: `401 Incorrect…`, `(HTTP 401)`, `status: 429`.
@@ -108,7 +131,7 @@ mod tests {
     fn h5_an_error_means_what_its_status_or_its_words_say() {
         let sign_in = |status| Some(Trouble::SignIn { status });
         let service = |status| Some(Trouble::Service { status });
-        let refused = |status| Some(Trouble::Refused { status });
+        let refused = |status, too_long| Some(Trouble::Refused { status, too_long });
         for (message, wanted) in [
             (
                 "unexpected status 401 Unauthorized: Incorrect API key provided, url: http://127.0.0.1:40123/v1/responses",
@@ -120,8 +143,10 @@ mod tests {
             ("We’re currently experiencing high demand, which may cause temporary errors.", service(None)),
             (
                 r#"{"error": {"message": "This model's maximum context length is 1000 tokens.", "code": "context_length_exceeded"}}"#,
-                refused(None),
+                refused(None, true),
             ),
+            ("The input token count (1048577) exceeds the maximum number of tokens allowed (1048576).", refused(None, true)),
+            ("429 Too many tokens, please wait before trying again.", service(Some(429))),
             (r#"[API Error: {"error":{"code":400,"message":"API key not valid. Please pass a valid API key."}}]"#, sign_in(Some(400))),
             ("[API Error: You have exhausted your daily quota on this model.]", Some(Trouble::Limit { until: None, quota: None })),
             (
@@ -130,7 +155,7 @@ mod tests {
             ),
             ("[API Error: 500 The server had an error]", service(Some(500))),
             ("requests: Rate limit reached for requests", service(Some(429))),
-            ("API error (status 400 Bad Request): something else", refused(Some(400))),
+            ("API error (status 400 Bad Request): something else", refused(Some(400), false)),
             ("Exec failed", None),
         ] {
             assert_eq!(trouble(None, message), wanted, "{message}");

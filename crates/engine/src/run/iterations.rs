@@ -5,7 +5,7 @@ mod pause;
 mod snapshots;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -83,10 +83,14 @@ pub(super) struct Iterations<'a> {
     calls: Vec<Millis>,
     /// Until when the quota of each agent is used up.
     used_up_until: Vec<Millis>,
+    /// So many sessions in a row, all of one agent, ended with too many requests.
+    too_many: (usize, u64),
     done: u64,
     iteration: u64,
     spent: Spent,
     denied: BTreeMap<String, u64>,
+    /// Models and agents of which it was told that money cannot stop them.
+    unpriced: BTreeSet<String>,
     /// That files cannot be kept is told once.
     has_told_of_files: bool,
     /// Why a person should look before it goes on.
@@ -145,9 +149,11 @@ impl<'a> Iterations<'a> {
             trial_after: None,
             calls: journal::began_since(&journal, clock::now() - HOUR),
             used_up_until: vec![0; orders.agents.len()],
+            too_many: (0, 0),
             done: 0,
             spent: Spent::default(),
             denied: BTreeMap::new(),
+            unpriced: BTreeSet::new(),
             has_told_of_files: false,
             doubt: None,
             doubtful: false,

@@ -6,6 +6,7 @@ use ralph_core::{
     report::{Cost, Figures},
     text::clean,
 };
+use ralph_engine::hosts::prices::READ_IN;
 
 use crate::{agent_names, journal_lines::in_thousands};
 
@@ -47,13 +48,10 @@ fn of_known(f: &Figures, has_more: bool) -> Cost {
     let (per_verified, per_round) = (per(f.verified), per(f.rounds + u64::from(has_more)));
     let a_round = per_round.map(|cost| format!(", {} for each iteration", money::shown(cost))).unwrap_or_default();
     let how = if f.used.estimated {
-        if f.used.sessions == 0 {
-            " It is estimated from tokens and the public price list."
-        } else {
-            " Some of it is estimated from tokens and the public price list."
-        }
+        let what = if f.used.sessions == 0 { "It" } else { "Some of it" };
+        format!(" {what} is estimated from tokens and the public price lists of {READ_IN}.")
     } else {
-        ""
+        String::new()
     };
     let words = match (per_verified, f.wanted) {
         (Some(cost), _) => format!("{} for {}{a_round}.{how}", money::shown(cost), things(f.verified)),

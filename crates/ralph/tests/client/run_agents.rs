@@ -89,6 +89,35 @@ fn h5_a_run_goes_on_until_its_claim_is_proven(agent: &'static Agent) {
     assert!(ids.len() == 2 && ids[0] != ids[1], "{sessions:?}");
 }
 
+/// Too many requests: the same iteration is tried again, and its claim counts.
+#[test]
+fn h5_too_many_requests_are_waited_for_in_codex() {
+    let agent = Agent::by_name("codex");
+    let replies = [Reply::error(429, "requests", "Rate limit reached for requests"), Reply::text("<promise>DONE</promise>")];
+    let (project, _server, program) = or_skip!(bed(agent, replies));
+    let output = run(&project, &program, agent, &["--max-iterations", "4"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let (began, broke) = (records(&project, "began"), records(&project, "broke"));
+    assert_eq!(began.iter().map(|began| began["iteration"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(1)], "{began:?}");
+    assert!(broke.len() == 1 && broke[0]["outcome"]["trouble"]["status"] == 429, "{broke:?}");
+}
+
+/// What does not fit is not sent again, and is named.
+#[test]
+fn h5_a_context_that_is_too_long_is_told_and_ends_the_run() {
+    for agent in ["codex", "grok"].map(Agent::by_name) {
+        let words = "This model's maximum context length is 1000 tokens. However, your messages resulted in 5000 tokens.";
+        let refusal = || Reply::error(400, "invalid_request_error", words);
+        let (project, server, program) = or_skip!(bed(agent, std::iter::repeat_with(refusal).take(12)));
+        let output = run(&project, &program, agent, &["--max-iterations", "4"]);
+        assert_eq!(output.code, Some(12), "{output:?}");
+        let told = format!("{}{}", output.stdout, output.stderr);
+        assert!(told.contains("context is too long for the model") && told.contains("--model M"), "{told}");
+        let sessions = records(&project, "broke");
+        assert_eq!(sessions.len(), 1, "it is not tried again: {sessions:?} {:?}", server.main_requests().len());
+    }
+}
+
 fn h5_a_key_that_does_not_count_is_told_and_ends_the_run(agent: &'static Agent) {
     let refusal = || Reply::error(401, "invalid_request_error", "Incorrect API key provided");
     let (project, _server, program) = or_skip!(bed(agent, std::iter::repeat_with(refusal).take(12)));

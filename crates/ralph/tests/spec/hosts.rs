@@ -240,6 +240,49 @@ fn h2_a_stop_without_new_words_is_none() {
     }
 }
 
+/// What the service said counts, not the agent's word for it: Grok (captured from 1.0.41) calls a key that does not count a `server_error` and credit that is used up a
+/// `rate_limit`. Qwen sends these fields on its screen (read in 0.24.4). The advice is the agent's own.
+#[test]
+fn h3_a_turn_that_fails_is_named_by_what_the_service_said() {
+    const SIGN_IN: &str = "Unauthorized (401) from http://127.0.0.1:40123/v1/chat/completions: invalid_request_error: Incorrect API key provided\n\n  \
+                           Model:     fake-model\n  Auth:      ApiKey\n  Version:   1.0.41\n  Available: grok-4.6, grok-4.5, fake…";
+    const NO_CREDIT: &str = "insufficient_quota: You exceeded your current quota, please check your plan and billing details.";
+    const TOO_LONG: &str = "This model's maximum context length is 1000 tokens. However, your messages resulted in 5000 tokens.";
+    let grok = |said: &str| format!("API error (status 429 Too Many Requests): {said}");
+    let (signs_in, fresh) = ("start `grok` and sign in, then /ralph-resume", "`ralph run --continue` goes on in fresh sessions");
+    for (name, error, said, status, told) in [
+        ("grok", "server_error", SIGN_IN.to_owned(), "paused", ["not signed in (status 401)", signs_in]),
+        ("grok", "rate_limit", grok(NO_CREDIT), "paused", ["no credit left", "Add credit"]),
+        ("grok", "rate_limit", grok("requests: Rate limit reached for requests"), "parked", ["the rate limit", ""]),
+        ("grok", "invalid_request", format!("API error (status 400 Bad Request): {TOO_LONG}"), "paused", ["context is too long", fresh]),
+        ("grok", "server_error", "something new".to_owned(), "parked", ["the model's service", ""]),
+        ("qwen", "authentication_failed", "401 Incorrect API key provided".to_owned(), "paused", ["not signed in", "sign in (`/auth`)"]),
+        ("qwen", "rate_limit", format!("429 {NO_CREDIT}"), "paused", ["no credit left", "Add credit"]),
+        ("qwen", "rate_limit", "429 Rate limit reached for requests".to_owned(), "parked", ["the rate limit", ""]),
+        ("qwen", "server_error", "500 The server had an error".to_owned(), "parked", ["status 500", ""]),
+        ("qwen", "invalid_request", format!("400 {TOO_LONG}"), "paused", ["context is too long", fresh]),
+        ("qwen", "loop_detected", "consecutive_identical_tool_calls".to_owned(), "active", ["", ""]),
+    ] {
+        let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
+        let bed = bed();
+        agent.stops(&bed, "I have begun.", false);
+        let field = if name == "grok" { "errorDetails" } else { "error_details" };
+        let event = agent.event(
+            &bed,
+            "StopFailure",
+            json!({"error": error, field: said, "last_assistant_message": format!("Turn failed: {said}")}),
+        );
+        agent.sends(&bed, event, name).is_silent();
+        let shown = bed.status();
+        assert_eq!((shown["status"].as_str(), bed.iteration()), (Some(status), 2), "{name} {error} {said}: {shown}");
+        // The agent shows no answer to this event: the line comes with the next stop.
+        let line = agent.stops(&bed, "I go on.", false).json.map(|json| json["systemMessage"].to_string()).unwrap_or_default();
+        let waits = shown["waits"]["what"].as_str().unwrap_or_default();
+        assert!(told.iter().all(|part| format!("{waits}{line}").contains(part)), "{name} {error} {said}: {waits} {line}");
+        assert!(!line.contains("/login"), "{name}: {line}");
+    }
+}
+
 #[test]
 fn h2_an_event_of_another_agent_is_none_of_ours() {
     for agent in &AGENTS {

@@ -325,7 +325,7 @@ impl AcpClient {
         says.push(Says::Ended);
         let failed = |trouble| Some(Outcome::Failed { trouble });
         self.ended = match result["stopReason"].as_str().unwrap_or_default() {
-            "max_tokens" | "refusal" => failed(Trouble::Refused { status: None }),
+            "max_tokens" | "refusal" => failed(Trouble::Refused { status: None, too_long: false }),
             "max_turn_requests" => Some(Outcome::Cut { by: Cut::Turns }),
             // Some agents end their turn when they may not do what they want.
             "cancelled" if !self.has_denied => failed(Trouble::Crash { code: None, signal: None }),

@@ -57,6 +57,7 @@ const ANY: Headless = Headless {
     variables: &[],
     heeds_interrupts: false,
     longest: None,
+    tells_denials: true,
     stream: |launch| Box::new(AcpClient::new(launch, true)),
 };
 

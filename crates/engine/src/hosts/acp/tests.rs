@@ -128,16 +128,19 @@ fn h6_stop_reasons_and_errors_have_their_outcome() {
     for (answer, wanted) in [
         (json!({"result": {"stopReason": "end_turn"}}), Outcome::Stopped),
         (json!({"result": {"stopReason": "max_turn_requests"}}), Outcome::Cut { by: Cut::Turns }),
-        (json!({"result": {"stopReason": "max_tokens"}}), failed(Trouble::Refused { status: None })),
-        (json!({"result": {"stopReason": "refusal"}}), failed(Trouble::Refused { status: None })),
+        (json!({"result": {"stopReason": "max_tokens"}}), failed(Trouble::Refused { status: None, too_long: false })),
+        (json!({"result": {"stopReason": "refusal"}}), failed(Trouble::Refused { status: None, too_long: false })),
         (json!({"result": {"stopReason": "cancelled"}}), failed(Trouble::Crash { code: None, signal: None })),
         (
             json!({"error": {"code": -32603, "message": "Internal error", "data": {"status": 429}}}),
             failed(Trouble::Service { status: Some(429) }),
         ),
         (json!({"error": {"code": 503, "message": "x"}}), failed(Trouble::Service { status: Some(503) })),
-        (json!({"error": {"code": -32603, "message": "maximum context length is 10"}}), failed(Trouble::Refused { status: None })),
-        (json!({"error": {"code": -32603, "message": "Internal error"}}), failed(Trouble::Refused { status: None })),
+        (
+            json!({"error": {"code": -32603, "message": "maximum context length is 10"}}),
+            failed(Trouble::Refused { status: None, too_long: true }),
+        ),
+        (json!({"error": {"code": -32603, "message": "Internal error"}}), failed(Trouble::Refused { status: None, too_long: false })),
         (json!({"error": {"code": -32000, "message": "no"}}), failed(Trouble::SignIn { status: None })),
     ] {
         assert_eq!(ends(answer.clone()), wanted, "{answer}");

@@ -2,7 +2,7 @@
 
 use ralph_core::{judge::session_outcome::Trouble, text::time::Millis};
 
-use crate::hosts::claude::transcript::ApiError;
+use crate::hosts::{Host, claude::transcript::ApiError};
 
 /// Pauses before the session is woken, by the failures in a row before: the client has tried for minutes by itself.
 const PAUSES_MIN: [Millis; 6] = [1, 2, 5, 10, 20, 30];
@@ -24,7 +24,7 @@ pub(crate) fn trouble(error: &str, seen: Option<&ApiError>) -> Option<Trouble> {
         "authentication_failed" => Some(Trouble::SignIn { status }),
         "billing_error" => Some(Trouble::Billing { status }),
         "model_not_found" => Some(Trouble::Model { name: None }),
-        "invalid_request" => Some(Trouble::Refused { status }),
+        "invalid_request" => Some(Trouble::Refused { status, too_long: false }),
         _ => by_status(status),
     }
 }
@@ -45,12 +45,17 @@ pub(crate) fn waits_for(trouble: &Trouble) -> Option<String> {
 }
 
 /// Advice for the person about the rest.
-pub(crate) fn remedy(trouble: &Trouble) -> &'static str {
+pub(crate) fn remedy(trouble: &Trouble, host: &Host) -> String {
+    let then_resume = |what: &str| format!("{what}, then /ralph-resume");
     match trouble {
-        Trouble::SignIn { .. } => "/login, then /ralph-resume",
-        Trouble::Billing { .. } => "Add credit to the account, then /ralph-resume",
-        Trouble::Model { .. } => "/model chooses another one, then /ralph-resume",
-        _ => "`ralph run --continue` goes on in fresh sessions; in this one, /compact and then /ralph-resume",
+        Trouble::SignIn { .. } if host.is_claude() => then_resume("/login"),
+        Trouble::SignIn { .. } => then_resume(&format!("To go on, {}", host.advice.sign_in)),
+        Trouble::Billing { .. } => then_resume("Add credit to the account"),
+        Trouble::Model { .. } => then_resume("/model chooses another one"),
+        _ if host.is_claude() => {
+            "`ralph run --continue` goes on in fresh sessions; in this one, /compact and then /ralph-resume".to_owned()
+        }
+        _ => "`ralph run --continue` goes on in fresh sessions".to_owned(),
     }
 }
 

@@ -53,6 +53,7 @@ const HEADLESS: Headless = Headless {
     variables: &[],
     heeds_interrupts: true,
     longest: None,
+    tells_denials: true,
     stream: |launch| Box::new(Stream::of_session(launch.session)),
 };
 

@@ -1,4 +1,4 @@
-//! The price of tokens, about: the vendor's public price list (platform.claude.com/docs/en/about-claude/pricing, November 2026), by model.
+//! The price of tokens, about: the vendor's public price list (platform.claude.com/docs/en/about-claude/pricing), by model.
 //!
 //! An estimate: without discounts, subscriptions and other vendors' prices, and without requests that the client does not write down, such as those for
 //! titles of sessions. An unknown model counts as the most expensive one: a brake that comes early costs a word, one that comes late costs money.

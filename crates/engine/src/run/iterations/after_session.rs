@@ -7,7 +7,8 @@ use ralph_core::{
         session_outcome::{self, Did, Outcome, Then, Trouble, Work},
     },
     loops::Value,
-    text::time::Millis,
+    money,
+    text::{self, time::Millis},
 };
 
 use super::{Begun, Ends, Iterations, LOOK, is_used_up};
@@ -23,7 +24,7 @@ use crate::{
         Error,
         project_lock::{Locked, Loop},
     },
-    sys::{clock, random},
+    sys::{clock, env, random},
 };
 
 impl Iterations<'_> {
@@ -31,6 +32,9 @@ impl Iterations<'_> {
     pub(super) fn after_session(&mut self, begun: &Begun, ended: &Ended) -> Result<Option<Ends>, Error> {
         let l = self.put_right(begun)?;
         let now = clock::now();
+        if let Some(l) = &l {
+            self.warn_of_no_price(begun.agent, ended, l);
+        }
         let before = l.map(|l| (l.state.failures, is_used_up(&l, &ended.work, now)));
         let (failures, is_used_up) = before.unwrap_or_default();
         let did = self.did(ended);
@@ -38,6 +42,10 @@ impl Iterations<'_> {
         let then = match session_outcome::after(&ended.outcome, did, failures, retries, now, random::number() % 1_000) {
             // There is nothing left to try it again with.
             Then::Again { .. } | Then::Park { .. } if is_used_up => Then::Judge,
+            Then::Again { at } => {
+                let at = now.saturating_add((at - now) / env::time_scale());
+                self.or_another_agent(begun.agent, &ended.outcome, Then::Again { at }, now)
+            }
             then => self.or_another_agent(begun.agent, &ended.outcome, then, now),
         };
         self.observer.on_event(&RunEvent::Over {
@@ -77,10 +85,14 @@ impl Iterations<'_> {
     /// Where this agent's account is used up and another agent is free, that one goes on at once; otherwise the first that comes back is waited for.
     fn or_another_agent(&mut self, agent: usize, outcome: &Outcome, then: Then, now: Millis) -> Then {
         const LATER: Millis = 3_600_000;
+        let has_too_many = self.has_too_many_requests(agent, outcome);
+        let is_other_free = || (0..self.used_up_until.len()).any(|other| other != agent && self.used_up_until[other] <= now);
         let until = match (outcome, then) {
             (_, Then::Park { until }) => until,
             // Only a person can change that, and perhaps one does before the next hour.
             (Outcome::Failed { trouble: Trouble::Billing { .. } | Trouble::SignIn { .. } }, Then::Pause) => now.saturating_add(LATER),
+            // It does not say so, and looks like an account that is used up.
+            (_, Then::Again { .. }) if has_too_many && is_other_free() => now.saturating_add(session_outcome::UNKNOWN_LIMIT_MS),
             _ => return then,
         };
         self.used_up_until[agent] = until;
@@ -91,6 +103,42 @@ impl Iterations<'_> {
             Then::Park { .. } => Then::Park { until: free_at },
             then => then,
         }
+    }
+
+    /// A limit on money stops nothing that has no price. That is told once.
+    fn warn_of_no_price(&mut self, agent: usize, ended: &Ended, l: &Loop) {
+        let (work, most) = (&ended.work, l.file.max_usd_micros());
+        let tells_tokens = work.tokens.total() > 0;
+        if most == 0 || !work.cost_unknown || !(tells_tokens || ended.outcome == Outcome::Stopped) {
+            return;
+        }
+        let of = work.model.as_deref().map_or_else(|| self.orders.agents[agent].0.title().to_owned(), text::clean);
+        if !self.unpriced.insert(of.clone()) {
+            return;
+        }
+        let most = money::shown(most);
+        let text = match (tells_tokens, l.file.max_tokens()) {
+            (false, _) => format!(
+                "what {of} costs and how many tokens it uses is not told, so the limit of {most} cannot stop it: `--max-iterations N` and `--hours H` can"
+            ),
+            (true, 0) => format!(
+                "no price is known for {of}, so the limit of {most} cannot stop it: `ralph run --continue --tokens N` sets a limit that can, \
+                 and `[run] prices` in ralph.toml sets a price"
+            ),
+            (true, _) => format!(
+                "no price is known for {of}, so the limit of {most} cannot stop it, and only the one on tokens can: `[run] prices` in ralph.toml sets a price"
+            ),
+        };
+        self.observer.on_event(&RunEvent::Warning { text });
+    }
+
+    /// Counts too many requests of an agent in a row; whether it were several.
+    fn has_too_many_requests(&mut self, agent: usize, outcome: &Outcome) -> bool {
+        const SEVERAL: u64 = 3;
+        let is_one = matches!(outcome, Outcome::Failed { trouble: Trouble::Service { status: Some(429) } });
+        let before = if self.too_many.0 == agent { self.too_many.1 } else { 0 };
+        self.too_many = (agent, if is_one { before + 1 } else { 0 });
+        self.too_many.1 >= SEVERAL
     }
 
     /// The loop after the session; `None`: it is gone. While a run has a loop, only ralph counts its iterations: one that was set back is put right. A person may raise limits in the loop's
@@ -192,7 +240,10 @@ fn in_need(outcome: &Outcome, why: &str, agent: &str) -> String {
         Outcome::Cut { .. } | Outcome::Stopped | Outcome::Interrupted => None,
     };
     let remedy = remedy.as_deref().unwrap_or("the logs in .ralph/rounds/ may tell why; `ralph run --continue` tries again");
-    let crashed = matches!(outcome, Outcome::Failed { trouble: Trouble::Crash { .. } | Trouble::Refused { .. } } | Outcome::Cut { .. });
+    let crashed = matches!(
+        outcome,
+        Outcome::Failed { trouble: Trouble::Crash { .. } | Trouble::Refused { too_long: false, .. } } | Outcome::Cut { .. }
+    );
     let often = if crashed { ", several times in a row" } else { "" };
     format!("{why}{often}: {remedy}")
 }

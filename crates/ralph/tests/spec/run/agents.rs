@@ -44,6 +44,7 @@ impl Agents {
     pub(super) fn run(&self, code: i32, args: &[&str]) -> Output {
         let mut command = self.bed.command(RALPH);
         command.arg("run").args(args).env("PATH", format!("{}:/usr/bin:/bin", self.bin.display())).env("IS_SANDBOX", "1");
+        command.env("RALPH_HASTE", "60");
         let out = run_bounded(&mut command, b"", PATIENCE);
         assert_eq!(out.code, Some(code), "ralph run {args:?}\n{}\n{}", out.stdout, out.stderr);
         out
@@ -116,6 +117,33 @@ fn h5_prices_of_a_trusted_file_count_and_an_unknown_price_is_no_guess() {
     assert!(!unknown.contains("$0") && unknown.contains("10 tokens, cost unknown"), "{unknown}");
 }
 
+/// Money stops nothing that has no price: that is told once, with what does stop it.
+#[test]
+fn h5_a_limit_on_money_that_cannot_stop_a_model_is_told() {
+    let agents = Agents::new();
+    let mut nameless = gemini_says("I go on.");
+    nameless[2]["stats"]["models"] = json!({"made-up-9": {"input_tokens": 5, "output_tokens": 5, "cached": 0}});
+    let works = "[ \"$1\" = --version ] || echo $N > work.txt";
+    let warnings = |code, says: &[Value], more: &[&str]| {
+        agents.program("gemini", works, says, 0);
+        let args = ["Do it", "--promise", "DONE", "--agent", "gemini", "--max-iterations", "2", WORKS[0], WORKS[1]];
+        let out = agents.run(code, &[&args[..], more].concat());
+        let told = format!("{}{}", out.stdout, out.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        (told.matches("cannot stop it").count(), told)
+    };
+    let (times, told) = warnings(10, &nameless, &[]);
+    assert!(times == 1 && told.contains("no price is known for made-up-9, so the limit of $50 cannot stop it"), "{told}");
+    assert!(told.contains("--tokens N") && told.contains("`[run] prices`"), "{told}");
+    let (times, told) = warnings(10, &nameless, &["--usd", "3", "--tokens", "1000"]);
+    assert!(times == 1 && told.contains("limit of $3 cannot stop it, and only the one on tokens can"), "{told}");
+    let mut silent = nameless.clone();
+    silent[2]["stats"] = json!({});
+    let (times, told) = warnings(10, &silent, &[]);
+    assert!(times == 1 && told.contains("what gemini-2.5-pro costs") && told.contains("--hours H"), "{told}");
+    assert_eq!(warnings(10, &nameless, &["--usd", "0"]).0, 0, "no limit is promised");
+    assert_eq!(warnings(10, &gemini_says("I go on."), &[]).0, 0, "its price is known");
+}
+
 #[test]
 fn h5_when_a_quota_is_used_up_another_agent_goes_on() {
     let agents = Agents::new();
@@ -126,6 +154,57 @@ fn h5_when_a_quota_is_used_up_another_agent_goes_on() {
     assert_eq!(agents.began(), [(1, "codex".to_owned()), (1, "gemini".to_owned())]);
     assert!(format!("{}{}", out.stdout, out.stderr).contains("Gemini CLI goes on"), "{out:?}");
     assert!(agents.args_of("codex").contains("-m gpt-5.5") && agents.args_of("gemini").contains("-m gemini-2.5-flash"));
+}
+
+/// Its weekly limit is only in the line about the request (a recording of 1.0.102).
+#[test]
+fn h5_when_copilots_weekly_limit_is_reached_another_agent_goes_on() {
+    let agents = Agents::new();
+    let recorded = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../engine/tests/agents/copilot.jsonl")).unwrap();
+    let lines =
+        recorded.lines().skip_while(|line| !line.contains("native-limit")).skip(1).take_while(|line| !line.starts_with(r##"{"#""##));
+    let limit: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(limit.len(), 3, "{limit:?}");
+    agents.program("copilot", "", &limit, 1);
+    agents.program("gemini", "", &gemini_says("Done.\n\n<promise>DONE</promise>"), 0);
+    let out = agents.run(0, &["Do it", "--promise", "DONE", "--agent", "copilot", "--fallback", "gemini", WORKS[0], WORKS[1]]);
+    assert_eq!(agents.began(), [(1, "copilot".to_owned()), (1, "gemini".to_owned())]);
+    assert!(format!("{}{}", out.stdout, out.stderr).contains("the weekly limit of the account is used up; Gemini CLI goes on"), "{out:?}");
+}
+
+/// A service may say no more of a quota than that there are too many requests. Alone, the agent is tried again.
+#[test]
+fn h5_when_an_agent_has_too_many_requests_again_and_again_another_one_goes_on() {
+    let agents = Agents::new();
+    let too_many = json!({"type": "turn.failed", "error": {"message": "exceeded retry limit, last status: 429 Too Many Requests"}});
+    agents.program("codex", "", &[too_many], 1);
+    agents.program("gemini", "[ \"$1\" = --version ] || echo $N > work.txt", &gemini_says("Begun."), 0);
+    let args = ["Do it", "--promise", "DONE", "--agent", "codex", "--fallback", "gemini", "--max-iterations", "2", WORKS[0], WORKS[1]];
+    let out = agents.run(10, &args);
+    let began: Vec<(u64, String)> =
+        [(1, "codex"), (1, "codex"), (1, "codex"), (1, "gemini"), (2, "gemini")].map(|(n, a)| (n, a.to_owned())).into();
+    assert_eq!(agents.began(), began, "{out:?}");
+    assert!(format!("{}{}", out.stdout, out.stderr).contains("(status 429); Gemini CLI goes on"), "{out:?}");
+}
+
+/// What a session did before its context was full counts; one that could not even begin is not tried again.
+#[test]
+fn h5_a_context_that_is_full_ends_the_session_and_one_that_does_not_fit_the_run() {
+    let agents = Agents::new();
+    let too_long = json!({"type": "turn.failed", "error": {"message": "400 This model's maximum context length is 1000 tokens."}});
+    let work = json!({"type": "item.completed", "item": {"id": "1", "type": "command_execution", "command": "ls", "exit_code": 0}});
+    agents.program("codex", "[ \"$1\" = --version ] || echo $N > work.txt", &[work, too_long.clone()], 1);
+    let args = ["Do it", "--promise", "DONE", "--agent", "codex", "--max-iterations", "2", WORKS[0], WORKS[1]];
+    agents.run(10, &args);
+    assert_eq!(agents.began().into_iter().map(|(n, _)| n).collect::<Vec<_>>(), [1, 2], "each counts");
+    agents.program("codex", "", &[too_long], 1);
+    let out = agents.run(12, &args);
+    let told = format!("{}{}", out.stdout, out.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains("the context is too long for the model (status 400): a new session begins with") && told.contains("--model M"),
+        "{told}"
+    );
+    assert!(!told.contains("several times"), "{told}");
 }
 
 /// The first agent's limit ends after a few seconds: it gets the next iteration then.

@@ -49,10 +49,10 @@ fn s1_4_what_is_in_the_way_is_told_by_structured_fields_alone() {
     trouble("forbidden", &Trouble::SignIn { status: Some(403) });
     trouble("credit", &Trouble::Billing { status: Some(400) });
     trouble("billing", &Trouble::Billing { status: Some(402) });
-    trouble("too-long", &Trouble::Refused { status: Some(400) });
-    trouble("bad-request", &Trouble::Refused { status: Some(400) });
-    trouble("refusal", &Trouble::Refused { status: None });
-    trouble("max-output", &Trouble::Refused { status: None });
+    trouble("too-long", &Trouble::Refused { status: Some(400), too_long: true });
+    trouble("bad-request", &Trouble::Refused { status: Some(400), too_long: false });
+    trouble("refusal", &Trouble::Refused { status: None, too_long: false });
+    trouble("max-output", &Trouble::Refused { status: None, too_long: false });
     for (stream, _, outcome) in of("model", FAILED) {
         assert!(stream.model.is_some());
         assert_eq!(outcome, Outcome::Failed { trouble: Trouble::Model { name: stream.model.clone() } });

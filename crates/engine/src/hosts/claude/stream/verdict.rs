@@ -131,10 +131,9 @@ impl Verdict {
             "authentication_failed" => Trouble::SignIn { status },
             "billing_error" => Trouble::Billing { status },
             "model_not_found" => Trouble::Model { name: model.map(str::to_owned) },
-            "max_output_tokens" => Trouble::Refused { status },
-            _ if self.stop_reason == "refusal" || matches!(self.terminal_reason.as_str(), "prompt_too_long" | "image_error") => {
-                Trouble::Refused { status }
-            }
+            "max_output_tokens" => Trouble::Refused { status, too_long: false },
+            _ if self.terminal_reason == "prompt_too_long" => Trouble::Refused { status, too_long: true },
+            _ if self.stop_reason == "refusal" || self.terminal_reason == "image_error" => Trouble::Refused { status, too_long: false },
             _ => by_status(status),
         })
     }
@@ -154,7 +153,7 @@ fn by_status(status: Option<u16>) -> Trouble {
         Some(401 | 403) => Trouble::SignIn { status },
         Some(402) => Trouble::Billing { status },
         Some(429 | 500..) | None => Trouble::Service { status },
-        Some(_) => Trouble::Refused { status },
+        Some(_) => Trouble::Refused { status, too_long: false },
     }
 }
 
