@@ -220,21 +220,28 @@ impl Agent {
         AGENTS.iter().find(|agent| agent.name == name).unwrap_or_else(|| panic!("no agent {name}"))
     }
 
-    /// The pinned version, and in the nightly run the newest one of the registry, too.
-    pub fn releases(name: &str) -> Vec<&'static Self> {
+    /// The pinned version, and in the nightly run the newest one of the registry, too. Where that cannot be told, the test says so, after the pinned one.
+    pub fn releases(name: &str) -> impl Iterator<Item = &'static Self> {
         let pinned = Self::by_name(name);
-        std::iter::once(pinned).chain(nightly::is_on().then(|| pinned.newest()).flatten()).collect()
+        let newest = move || match pinned.newest() {
+            Ok(newest) => (newest.version != pinned.version).then_some(newest),
+            Err(skip) => {
+                skip.report();
+                None
+            }
+        };
+        std::iter::once(pinned).chain(nightly::is_on().then_some(newest).into_iter().filter_map(|newest| newest()))
     }
 
-    /// The newest one, if it is another one and the registry can be asked.
-    fn newest(&self) -> Option<&'static Self> {
-        let mut command = Command::new(find_on_path("npm")?);
-        let output = run_bounded(command.args(["view", self.package, "version"]), b"", Duration::from_mins(1));
-        let version = output.stdout.trim();
-        let is_version = output.success() && version.starts_with(|c: char| c.is_ascii_digit()) && !version.contains(char::is_whitespace);
-        // A few for each process of a test run, which needs them to its end.
-        let newest = || &*Box::leak(Box::new(Self { version: Box::leak(version.into()), ..self.clone() }));
-        (is_version && version != self.version).then(newest)
+    fn newest(&'static self) -> Result<&'static Self, Skip> {
+        // Asked for once in each process, whose tests need the row to their end.
+        static KNOWN: Mutex<Option<HashMap<&str, Result<&'static Agent, Skip>>>> = Mutex::new(None);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let ask = || {
+            let version = newest_version(self.package)?;
+            Ok(&*Box::leak(Box::new(Self { version: Box::leak(version.into()), ..self.clone() })))
+        };
+        known.get_or_insert_default().entry(self.name).or_insert_with(ask).clone()
     }
 
     /// A reply that has the agent run a command.
@@ -246,16 +253,16 @@ impl Agent {
     /// Finds the client in the cache or installs it there; `Skip` where it cannot be had.
     pub fn installed(&'static self) -> Result<InstalledAgent, Skip> {
         // One attempt per process: a test file should not wait for an absent registry in every test.
-        static FAILED: Mutex<Option<HashMap<&str, Skip>>> = Mutex::new(None);
+        static FAILED: Mutex<Option<HashMap<(&str, &str), Skip>>> = Mutex::new(None);
         let permit = Permit::take();
         let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = failed.get_or_insert_default();
-        if let Some(skip) = failed.get(self.name) {
+        if let Some(skip) = failed.get(&(self.name, self.version)) {
             return Err(skip.clone());
         }
         match self.install() {
             Ok(folder) => Ok(InstalledAgent { agent: self, folder, _permit: permit }),
-            Err(skip) => Err(failed.entry(self.name).or_insert(skip).clone()),
+            Err(skip) => Err(failed.entry((self.name, self.version)).or_insert(skip).clone()),
         }
     }
 
@@ -283,6 +290,15 @@ impl Agent {
         command.args(self.start[1..].iter().map(|script| dir.join(script)));
         command
     }
+}
+
+/// What the registry calls a package's latest version.
+fn newest_version(package: &str) -> Result<String, Skip> {
+    let npm = find_on_path("npm").ok_or_else(|| Skip("npm is not installed".to_owned()))?;
+    let output = run_bounded(Command::new(npm).args(["view", package, "version"]), b"", Duration::from_mins(1));
+    let version = output.stdout.trim();
+    let is_version = output.success() && version.starts_with(|c: char| c.is_ascii_digit()) && !version.contains(char::is_whitespace);
+    is_version.then(|| version.to_owned()).ok_or_else(|| Skip(format!("npm does not tell the newest version of {package}")))
 }
 
 /// An installed client. Who has one may run it, as in [`crate::Client`].

@@ -3,6 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use crate::{
+    hosts::in_every_agent,
     real::{LOOP, RALPH},
     run_agents::{bed, model, records},
 };
@@ -11,21 +12,7 @@ use serde_json::Value;
 
 const TASK: &str = "Write the answer down and prove it.";
 
-macro_rules! in_every_agent {
-    ($($case:ident)*) => {$(
-        mod $case {
-            in_every_agent!(@ $case gemini copilot qwen droid grok opencode);
-        }
-    )*};
-    (@ $case:ident $($agent:ident)*) => {$(
-        #[test]
-        fn $agent() {
-            super::$case(ralph_testkit::Agent::by_name(stringify!($agent)));
-        }
-    )*};
-}
-
-in_every_agent! {
+in_every_agent! { in [gemini copilot qwen droid grok opencode]:
     h6_a_run_over_acp_goes_on_until_its_claim_is_proven
     h6_what_is_asked_for_is_answered_by_the_permission_mode
     h6_a_key_that_does_not_count_is_told_over_acp

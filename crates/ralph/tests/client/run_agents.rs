@@ -2,25 +2,14 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use crate::real::{LOOP, RALPH, files_in};
+use crate::{
+    hosts::in_every_agent,
+    real::{LOOP, RALPH, files_in},
+};
 use ralph_testkit::{Agent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
 use serde_json::Value;
 
 const TASK: &str = "Write the answer down and prove it.";
-
-macro_rules! in_every_agent {
-    ($($case:ident)*) => {$(
-        mod $case {
-            in_every_agent!(@ $case codex gemini copilot qwen droid grok opencode);
-        }
-    )*};
-    (@ $case:ident $($agent:ident)*) => {$(
-        #[test]
-        fn $agent() {
-            super::$case(ralph_testkit::Agent::by_name(stringify!($agent)));
-        }
-    )*};
-}
 
 in_every_agent! {
     h5_a_run_goes_on_until_its_claim_is_proven
