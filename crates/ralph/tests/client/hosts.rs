@@ -264,11 +264,17 @@ fn h7_a_stop_counts_once_where_claude_codes_settings_are_read_as_well(agent: &'s
     let replies = ["I have begun.", "I go on.", "It is done.\n\n<promise>DONE</promise>", "More."];
     let bed = or_skip!(Bed::new(agent, ModelServer::scripted(replies.map(Reply::text))));
     assert!(bed.project.run(RALPH).args(["init", "--project"]).output().success());
+    // The program has no `ralph` on its path.
+    let settings = bed.project.read(".claude/settings.json");
+    bed.project.write(".claude/settings.json", settings.replace("\"ralph\"", &json!(RALPH).to_string()));
+    // As when its user has said so.
+    let trust = json!({"trusted_folders": [bed.project.dir()], "trustedFolders": [bed.project.dir()]});
+    bed.project.write(bed.project.home().join(".copilot/config.json"), trust.to_string());
     bed.start(&[]);
     bed.run("begin");
     assert_eq!(bed.codes(), ["promise.missing", "promise.missing", "promise.accepted"]);
-    let told = bed.told();
-    assert_eq!(told[1].matches("[ralph] ").count(), told[2].matches("[ralph] ").count() / 2, "{told:?}");
+    let sent_back: Vec<usize> = bed.server.main_requests().iter().map(|request| request.all_text().matches(TASK).count()).collect();
+    assert!(sent_back.windows(2).take(2).all(|pair| pair[1] == pair[0] + 1), "{sent_back:?}");
     let log = bed.project.read(".ralph/hook.log");
     assert!(log.contains("code=host.foreign"), "the other one was called: {log}");
 }

@@ -21,6 +21,7 @@ pub(crate) fn model(agent: &Agent) -> &'static str {
     match agent.name {
         "droid" => "custom:fake-model",
         "opencode" => "fake/fake-model",
+        "hermes" => "custom:fake-model",
         _ => "fake-model",
     }
 }
