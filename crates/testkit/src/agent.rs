@@ -1,6 +1,6 @@
 //! Installs and runs the real clients of other agents than Claude Code, without a screen, against the scripted model. One row for each agent.
 //!
-//! They come from npm and PyPI into the same cache folder, and run in a sealed project: a home of its own, a clean environment, no credentials.
+//! They come from npm and from Python's package index into the same cache folder, and run in a sealed project: a home of its own, a clean environment, no credentials.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

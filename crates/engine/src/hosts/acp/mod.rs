@@ -101,6 +101,11 @@ impl AcpAgent {
         AcpAgent { headless: Headless { variables, ..self.headless }, ..self }
     }
 
+    #[cfg(test)]
+    pub(super) fn is_in_tests(&self) -> bool {
+        self.tried == Tried::InTests
+    }
+
     pub fn by_name(name: &str) -> Option<&'static AcpAgent> {
         AGENTS.iter().find(|agent| agent.name == name)
     }
@@ -127,7 +132,7 @@ pub static AGENTS: [AcpAgent; 13] = [
         .args(&["exec", "--output-format", "acp"])
         .model("-m", &[])
         .tried(Tried::InTests),
-    agent("acp:goose", "goose", "goose", "npm install -g @aaif/goose").args(&["acp"]).tried(Tried::InTests),
+    agent("acp:goose", "goose", "goose", "brew install block-goose-cli").args(&["acp"]).tried(Tried::InTests),
     agent("acp:codex", "Codex", "codex-acp", "npm install -g @zed-industries/codex-acp").tried(Tried::ByHand),
     agent("acp:vibe", "Mistral Vibe", "vibe-acp", "uv tool install mistral-vibe"),
     agent("acp:hermes", "Hermes", "hermes-acp", "uv tool install 'hermes-agent[acp]'").acts_unasked().tried(Tried::InTests),
