@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 
 use ralph_core::{config, journal::Record, loops, report::Report};
 use ralph_engine::{
-    hosts::{abilities, claude::plugin},
+    hosts::{abilities, acp, claude::plugin},
     run::events::Line,
     view::status::Standing,
 };
@@ -61,6 +61,7 @@ fn artefacts() -> Result<Vec<(String, String)>> {
         ("schemas/ralph.schema.json".to_owned(), pretty(config::schema())?),
         ("docs/ralph-loop.template.md".to_owned(), loops::template()),
         ("docs/hosts.md".to_owned(), with_part("docs/hosts.md", &abilities::table())?),
+        ("docs/run.md".to_owned(), with_part("docs/run.md", &acp::table())?),
         ("README.md".to_owned(), with_part("README.md", &abilities::short_table())?),
     ]);
     Ok(files)
@@ -71,7 +72,7 @@ fn with_part(name: &str, part: &str) -> Result<String> {
     const MARKS: (&str, &str) = ("<!-- agents: made by `cargo xtask generate` -->\n", "<!-- end of agents -->\n");
     let page = fs::read_to_string(path(name))?;
     let parts = page.split_once(MARKS.0).and_then(|(before, rest)| Some((before, rest.split_once(MARKS.1)?.1)));
-    let (before, after) = parts.ok_or_else(|| format!("{name} has no place for the table of agents"))?;
+    let (before, after) = parts.ok_or_else(|| format!("{name} has no place for its table of agents"))?;
     Ok(format!("{before}{}{part}{}{after}", MARKS.0, MARKS.1))
 }
 

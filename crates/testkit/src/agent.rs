@@ -1,6 +1,6 @@
 //! Installs and runs the real clients of other agents than Claude Code, without a screen, against the scripted model. One row for each agent.
 //!
-//! They come from npm into the same cache folder, and run in a sealed project: a home of its own, a clean environment, no credentials.
+//! They come from npm and from Python's package index into the same cache folder, and run in a sealed project: a home of its own, a clean environment, no credentials.
 
 use std::collections::HashMap;
 use std::os::unix::process::CommandExt;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::client::{Permit, Tui, find_on_path, install_once, runs, sealed_program};
+use crate::fetch::{cached, python_program};
 use crate::model_server::{ModelServer, Reply};
 use crate::nightly;
 use crate::process::{Output, kill_tree, run_bounded};
@@ -33,7 +34,7 @@ pub struct Agent {
     /// Its name for ralph.
     pub name: &'static str,
     pub version: &'static str,
-    package: &'static str,
+    package: Package,
     /// The program in its installation, and perhaps the script that it runs.
     start: &'static [&'static str],
     /// What makes the program, where npm does not: a script for [`NODE`].
@@ -48,6 +49,14 @@ pub struct Agent {
     shell: fn(&str) -> (&'static str, Value),
 }
 
+/// Where it comes from.
+#[derive(Clone, Copy)]
+enum Package {
+    Npm(&'static str),
+    /// Of Python, with all that it needs, and the module that is the program.
+    PyPi(&'static str, &'static str),
+}
+
 /// How it is used by a person.
 #[derive(Clone)]
 struct Screen {
@@ -58,17 +67,20 @@ struct Screen {
     ready: &'static str,
 }
 
+/// It is used over ACP only.
+const NO_SCREEN: Screen = Screen { args: &[], asks: &[], ready: "" };
+
 impl std::fmt::Debug for Agent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
 }
 
-static AGENTS: [Agent; 7] = [
+static AGENTS: [Agent; 9] = [
     Agent {
         name: "codex",
         version: "0.166.0",
-        package: "@openai/codex",
+        package: Package::Npm("@openai/codex"),
         start: &["node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"],
         unpack: None,
         args: &["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"],
@@ -89,7 +101,7 @@ static AGENTS: [Agent; 7] = [
     Agent {
         name: "gemini",
         version: "0.61.0",
-        package: "@google/gemini-cli",
+        package: Package::Npm("@google/gemini-cli"),
         start: &[NODE_PROGRAM, "node_modules/@google/gemini-cli/bundle/gemini.js"],
         unpack: None,
         args: &["--skip-trust", "--approval-mode", "yolo", "-m", "gemini-2.5-pro", "-p"],
@@ -119,7 +131,7 @@ static AGENTS: [Agent; 7] = [
     Agent {
         name: "copilot",
         version: "1.0.102",
-        package: "@github/copilot",
+        package: Package::Npm("@github/copilot"),
         start: &["node_modules/@github/copilot-linux-x64/copilot"],
         unpack: None,
         args: &["--allow-all", "--no-auto-update", "--no-ask-user", "-p"],
@@ -139,7 +151,7 @@ static AGENTS: [Agent; 7] = [
     Agent {
         name: "qwen",
         version: "0.24.4",
-        package: "@qwen-code/qwen-code",
+        package: Package::Npm("@qwen-code/qwen-code"),
         start: &[NODE_PROGRAM, "node_modules/@qwen-code/qwen-code/cli-entry.js"],
         unpack: None,
         args: &["--approval-mode", "yolo", "-p"],
@@ -158,7 +170,7 @@ static AGENTS: [Agent; 7] = [
     Agent {
         name: "droid",
         version: "0.225.2",
-        package: "@factory/cli-linux-x64",
+        package: Package::Npm("@factory/cli-linux-x64"),
         start: &["node_modules/@factory/cli-linux-x64/bin/droid"],
         unpack: None,
         args: &["exec", "-m", "custom:fake-model", "--skip-permissions-unsafe"],
@@ -179,7 +191,7 @@ static AGENTS: [Agent; 7] = [
     Agent {
         name: "grok",
         version: "1.0.41",
-        package: "@xai-official/grok",
+        package: Package::Npm("@xai-official/grok"),
         start: &["grok"],
         unpack: Some(
             "const fs = require('fs'), packed = fs.readFileSync('node_modules/@xai-official/grok-linux-x64/bin/grok.br');\
@@ -197,7 +209,7 @@ static AGENTS: [Agent; 7] = [
     Agent {
         name: "opencode",
         version: "1.18.33",
-        package: "opencode-ai",
+        package: Package::Npm("opencode-ai"),
         start: &["node_modules/opencode-linux-x64/bin/opencode"],
         unpack: None,
         args: &["run", "--auto"],
@@ -214,6 +226,47 @@ static AGENTS: [Agent; 7] = [
         },
         shell: |command| ("bash", json!({"command": command, "description": "run it"})),
     },
+    Agent {
+        name: "goose",
+        version: "1.52.0",
+        package: Package::Npm("@aaif/goose-binary-linux-x64"),
+        start: &["node_modules/@aaif/goose-binary-linux-x64/bin/goose"],
+        unpack: None,
+        args: &["run", "-q", "-t"],
+        screen: NO_SCREEN,
+        vars: |url| {
+            vec![
+                ("GOOSE_PROVIDER", "openai".to_owned()),
+                ("GOOSE_MODEL", MODEL.to_owned()),
+                ("OPENAI_HOST", url.to_owned()),
+                ("OPENAI_API_KEY", KEY.to_owned()),
+                ("GOOSE_DISABLE_KEYRING", "1".to_owned()),
+                ("GOOSE_TELEMETRY_ENABLED", "false".to_owned()),
+            ]
+        },
+        files: |_| vec![],
+        shell: |command| ("shell", json!({"command": command})),
+    },
+    Agent {
+        name: "hermes",
+        version: "0.19.0",
+        package: Package::PyPi("hermes-agent[acp]", "acp_adapter"),
+        start: &["hermes-acp"],
+        unpack: None,
+        args: &[],
+        screen: NO_SCREEN,
+        // It would ask the internet for what it knows of models.
+        vars: |_| {
+            let nowhere = ["HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name, "http://127.0.0.1:9".to_owned()));
+            nowhere.into_iter().chain([("NO_PROXY", "127.0.0.1".to_owned())]).collect()
+        },
+        files: |url| {
+            let model =
+                json!({"provider": "custom", "base_url": format!("{url}/v1"), "default": MODEL, "api_key": KEY, "context_length": 100_000});
+            vec![(".hermes/config.yaml", json!({"model": model}).to_string())]
+        },
+        shell: |command| ("terminal", json!({"command": command})),
+    },
 ];
 
 impl Agent {
@@ -221,21 +274,28 @@ impl Agent {
         AGENTS.iter().find(|agent| agent.name == name).unwrap_or_else(|| panic!("no agent {name}"))
     }
 
-    /// The pinned version, and in the nightly run the newest one of the registry, too.
-    pub fn releases(name: &str) -> Vec<&'static Self> {
+    /// The pinned version, and in the nightly run the newest one of the registry, too. Where that cannot be told, the test says so, after the pinned one.
+    pub fn releases(name: &str) -> impl Iterator<Item = &'static Self> {
         let pinned = Self::by_name(name);
-        std::iter::once(pinned).chain(nightly::is_on().then(|| pinned.newest()).flatten()).collect()
+        let newest = move || match pinned.newest() {
+            Ok(newest) => (newest.version != pinned.version).then_some(newest),
+            Err(skip) => {
+                skip.report();
+                None
+            }
+        };
+        std::iter::once(pinned).chain(nightly::is_on().then_some(newest).into_iter().filter_map(|newest| newest()))
     }
 
-    /// The newest one, if it is another one and the registry can be asked.
-    fn newest(&self) -> Option<&'static Self> {
-        let mut command = Command::new(find_on_path("npm")?);
-        let output = run_bounded(command.args(["view", self.package, "version"]), b"", Duration::from_mins(1));
-        let version = output.stdout.trim();
-        let is_version = output.success() && version.starts_with(|c: char| c.is_ascii_digit()) && !version.contains(char::is_whitespace);
-        // A few for each process of a test run, which needs them to its end.
-        let newest = || &*Box::leak(Box::new(Self { version: Box::leak(version.into()), ..self.clone() }));
-        (is_version && version != self.version).then(newest)
+    fn newest(&'static self) -> Result<&'static Self, Skip> {
+        // Asked for once in each process, whose tests need the row to their end.
+        static KNOWN: Mutex<Option<HashMap<&str, Result<&'static Agent, Skip>>>> = Mutex::new(None);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let ask = || {
+            let version = newest_version(self.package)?;
+            Ok(&*Box::leak(Box::new(Self { version: Box::leak(version.into()), ..self.clone() })))
+        };
+        known.get_or_insert_default().entry(self.name).or_insert_with(ask).clone()
     }
 
     /// A reply that has the agent run a command.
@@ -247,16 +307,16 @@ impl Agent {
     /// Finds the client in the cache or installs it there; `Skip` where it cannot be had.
     pub fn installed(&'static self) -> Result<InstalledAgent, Skip> {
         // One attempt per process: a test file should not wait for an absent registry in every test.
-        static FAILED: Mutex<Option<HashMap<&str, Skip>>> = Mutex::new(None);
+        static FAILED: Mutex<Option<HashMap<(&str, &str), Skip>>> = Mutex::new(None);
         let permit = Permit::take();
         let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = failed.get_or_insert_default();
-        if let Some(skip) = failed.get(self.name) {
+        if let Some(skip) = failed.get(&(self.name, self.version)) {
             return Err(skip.clone());
         }
         match self.install() {
             Ok(folder) => Ok(InstalledAgent { agent: self, folder, _permit: permit }),
-            Err(skip) => Err(failed.entry(self.name).or_insert(skip).clone()),
+            Err(skip) => Err(failed.entry((self.name, self.version)).or_insert(skip).clone()),
         }
     }
 
@@ -264,17 +324,29 @@ impl Agent {
         if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
             return Err(Skip(format!("{} is installed for Linux on x86_64 only", self.name)));
         }
-        let package = format!("{}@{}", self.package, self.version);
-        let needs_node = self.start[0] == NODE_PROGRAM || self.unpack.is_some();
-        let packages: Vec<&str> = std::iter::once(package.as_str()).chain(needs_node.then_some(NODE)).collect();
         let folder = format!("{}-{}", self.name, self.version);
-        let program = install_once(&folder, &packages, self.start[0], |dir| {
-            if let Some(script) = self.unpack {
-                run_bounded(Command::new(dir.join(NODE_PROGRAM)).current_dir(dir).args(["-e", script]), b"", Duration::from_mins(1));
-            }
+        let tried = |dir: &Path| {
             let runs = runs(&mut self.command(dir), self.version);
-            runs.then_some(()).ok_or_else(|| Skip(format!("{package} does not run on this machine")))
-        })?;
+            runs.then_some(()).ok_or_else(|| Skip(format!("{} {} does not run on this machine", self.name, self.version)))
+        };
+        let program = match self.package {
+            Package::Npm(package) => {
+                let package = format!("{package}@{}", self.version);
+                let needs_node = self.start[0] == NODE_PROGRAM || self.unpack.is_some();
+                let packages: Vec<&str> = std::iter::once(package.as_str()).chain(needs_node.then_some(NODE)).collect();
+                install_once(&folder, &packages, self.start[0], |dir| {
+                    if let Some(script) = self.unpack {
+                        let mut node = Command::new(dir.join(NODE_PROGRAM));
+                        run_bounded(node.current_dir(dir).args(["-e", script]), b"", Duration::from_mins(1));
+                    }
+                    tried(dir)
+                })?
+            }
+            Package::PyPi(package, module) => cached(&folder, self.start[0], |dir| {
+                python_program(&format!("{package}=={}", self.version), module, self.start[0], dir)?;
+                tried(&dir.join("root"))
+            })?,
+        };
         let depth = Path::new(self.start[0]).components().count();
         Ok(program.ancestors().nth(depth).unwrap().to_owned())
     }
@@ -284,6 +356,21 @@ impl Agent {
         command.args(self.start[1..].iter().map(|script| dir.join(script)));
         command
     }
+}
+
+/// What its registry calls the latest version.
+fn newest_version(package: Package) -> Result<String, Skip> {
+    let (program, args, name) = match package {
+        Package::Npm(name) => ("npm", &["view", name, "version"][..], name),
+        Package::PyPi(name, _) => ("python3", &["-m", "pip", "index", "versions", name.split('[').next().unwrap_or(name)][..], name),
+    };
+    let path = find_on_path(program).ok_or_else(|| Skip(format!("{program} is not installed")))?;
+    let output = run_bounded(Command::new(path).args(args), b"", Duration::from_mins(1));
+    // `1.2.3` of npm, `name (1.2.3)` of pip.
+    let said = output.stdout.lines().next().unwrap_or_default();
+    let version = said.rsplit('(').next().unwrap_or_default().trim_end_matches(')').trim();
+    let is_version = output.success() && version.starts_with(|c: char| c.is_ascii_digit()) && !version.contains(char::is_whitespace);
+    is_version.then(|| version.to_owned()).ok_or_else(|| Skip(format!("{program} does not tell the newest version of {name}")))
 }
 
 /// An installed client. Who has one may run it, as in [`crate::Client`].
@@ -308,7 +395,8 @@ impl InstalledAgent {
         let vars = (self.agent.vars)(&server.base_url());
         let start: Vec<PathBuf> = self.agent.start.iter().map(|word| self.folder.join(word)).collect();
         let start: Vec<&Path> = start.iter().map(PathBuf::as_path).collect();
-        sealed_program(project, self.agent.name, &start, vars.iter().map(|(name, value)| (*name, value.as_str())))
+        let name = if let Package::PyPi(..) = self.agent.package { self.agent.start[0] } else { self.agent.name };
+        sealed_program(project, name, &start, vars.iter().map(|(name, value)| (*name, value.as_str())))
     }
 
     /// One session without a screen, to its end.

@@ -53,9 +53,18 @@ pub(crate) fn pip(package: &str, dir: &Path) -> Result<(), Skip> {
     )
 }
 
+/// Installs a package of Python with all that it needs to `dir/root/lib`, and makes the program `dir/root/<program>` of one of its modules.
+pub(crate) fn python_program(package: &str, module: &str, program: &str, dir: &Path) -> Result<(), Skip> {
+    tool(package, dir, "python3", &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", "root/lib", package])?;
+    // By the Python that has installed it, wherever the folder is moved.
+    let script = "import os, sys; name, module = sys.argv[1:]; open(name, 'w').write(f'#!/bin/sh\\n\
+                  PYTHONPATH=\"$(dirname \"$0\")/lib\" exec {sys.executable} -m {module} \"$@\"\\n'); os.chmod(name, 0o755)";
+    tool(package, dir, "python3", &["-c", script, &format!("root/{program}"), module])
+}
+
 fn tool(package: &str, dir: &Path, program: &str, args: &[&str]) -> Result<(), Skip> {
     let path = find_on_path(program).ok_or_else(|| Skip(format!("{package} is not installed, nor is {program}")))?;
-    let output = run_bounded(Command::new(path).current_dir(dir).args(args), b"", Duration::from_mins(2));
+    let output = run_bounded(Command::new(path).current_dir(dir).args(args), b"", Duration::from_mins(10));
     let reason = output.stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
     if output.success() { Ok(()) } else { Err(Skip(format!("{package} is not installed, and {program} fails: {reason}"))) }
 }

@@ -6,7 +6,9 @@ use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
     host::{Advice, Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature, Typed, Unit},
+    session_files::{SessionFiles, Told, whole},
 };
+use ralph_core::judge::session_outcome::Tokens;
 
 const HEADLESS: Headless = Headless {
     program: "grok",
@@ -56,6 +58,22 @@ fn says(event: &Value, says: &mut Vec<Says>) {
     }
 }
 
+/// A turn in the file of a session. What came from the cache is part of the input. Of two models it does not tell whose tokens cost what.
+fn kept(line: &Value) -> Option<Told> {
+    let update = &line["params"]["update"];
+    match update["sessionUpdate"].as_str()? {
+        "tool_call" => Some(Told::ToolCall),
+        "turn_completed" => {
+            let usage = &update["usage"];
+            let used = tokens(usage, ["inputTokens", "outputTokens", "cachedReadTokens", "cacheCreationTokens"]);
+            let input = used.input.saturating_sub(used.cache_read).saturating_sub(used.cache_written);
+            let model = usage["modelUsage"].as_object().filter(|models| models.len() == 1).and_then(|models| models.keys().next().cloned());
+            Some(Told::Turn { model, tokens: Tokens { input, ..used }, took: update["elapsed_ms"].as_i64().unwrap_or(0) })
+        }
+        _ => None,
+    }
+}
+
 pub(super) const HOST: Host = Host {
     name: "grok",
     title: "Grok",
@@ -79,7 +97,7 @@ pub(super) const HOST: Host = Host {
     clear: Clear::NotSeen,
     reports_typed: false,
     cap: Some(Cap { honours: 8, variable: None, setting: None }),
-    session_files: None,
+    session_files: Some(SessionFiles { folder: ".grok/sessions", named: whole, line: kept }),
     registration: Some(Registration {
         folder: ".grok",
         moved_by: None,

@@ -48,6 +48,12 @@ pub(super) enum Told {
         tool_calls: u64,
     },
     ToolCall,
+    /// All that a turn used, which has just ended: `took` is how long it lasted. A loop's iterations may be parts of it.
+    Turn {
+        model: Option<String>,
+        tokens: Tokens,
+        took: Millis,
+    },
 }
 
 /// The whole id.
@@ -62,22 +68,31 @@ impl Host {
         let mut all = Vec::new();
         for file in sessions.into_iter().flat_map(|session| kept.find(&home, session)) {
             let Ok(bytes) = files::read_end(&file, MOST_READ) else { continue };
-            all.extend(self.used_in(&bytes, kept, prices).into_iter().filter(|one| one.at > since));
+            all.extend(self.used_in(&bytes, kept, since, prices).into_iter().filter(|one| one.at > since));
         }
         all
     }
 
-    fn used_in(&self, bytes: &[u8], kept: &SessionFiles, prices: &Prices) -> Vec<OwnUse> {
+    fn used_in(&self, bytes: &[u8], kept: &SessionFiles, since: Millis, prices: &Prices) -> Vec<OwnUse> {
         let (mut all, mut known, mut current): (Vec<OwnUse>, HashMap<String, usize>, Option<String>) = Default::default();
         let nothing =
             OwnUse { agent: self.name, at: 0, model: None, tokens: Tokens::default(), tool_calls: 0, usd_micros: Some(0), context: 0 };
         for line in bytes.split(|byte| *byte == b'\n') {
             let Ok(line) = serde_json::from_slice::<Value>(line) else { continue };
             let Some(told) = (kept.line)(&line) else { continue };
-            let at = line["timestamp"].as_str().and_then(time::parse).or_else(|| all.last().map(|one| one.at)).unwrap_or(0);
+            let time = &line["timestamp"];
+            let at = time.as_str().and_then(time::parse).or_else(|| time.as_i64().map(|seconds| seconds.saturating_mul(1000)));
+            let at = at.or_else(|| all.last().map(|one| one.at)).unwrap_or(0);
             match told {
                 Told::Model(model) => current = Some(model),
                 Told::ToolCall => all.push(OwnUse { at, tool_calls: 1, model: current.as_deref().map(Into::into), ..nothing.clone() }),
+                // It counts where it began; the one in which the loop was started counts for the loop.
+                Told::Turn { model, tokens, took } => {
+                    let usd_micros = model.as_deref().and_then(|model| prices.cost(model, tokens));
+                    let began = at.saturating_sub(took);
+                    let at = if began <= since && at >= since { since.saturating_add(1) } else { began };
+                    all.push(OwnUse { at, model: model.as_deref().map(Into::into), tokens, usd_micros, ..nothing.clone() });
+                }
                 Told::Answer { id, model, tokens, tool_calls } => {
                     current = model.filter(|model| !model.is_empty()).or(current);
                     let usd_micros = current.as_deref().and_then(|model| prices.cost(model, tokens));
@@ -146,7 +161,7 @@ mod tests {
     const ID: &str = "01a1e2ed-0c37-7510-bb73-dfe78fdd8113";
 
     /// As the real programs write it: the path of the file, and its lines. Two answers, the first with a call of a tool; 10 of its tokens came from the cache.
-    const FILES: [(&str, &str, &str); 4] = [
+    const FILES: [(&str, &str, &str); 5] = [
         (
             "codex",
             ".codex/sessions/2026/11/16/rollout-2026-11-16T05-55-48-01a1e2ed-0c37-7510-bb73-dfe78fdd8113.jsonl",
@@ -185,6 +200,14 @@ mod tests {
 {"uuid":"b","timestamp":"2026-11-16T05:56:35.974Z","type":"assistant","model":"gpt-5.5","message":{"parts":[{"text":"one"}]},"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":10,"thoughtsTokenCount":0,"cachedContentTokenCount":0}}
 "#,
         ),
+        (
+            "grok",
+            ".grok/sessions/%2Fproject/01a1e2ed-0c37-7510-bb73-dfe78fdd8113/updates.jsonl",
+            r#"{"timestamp":1794808609,"method":"session/update","params":{"sessionId":"01a1e2ed-0c37-7510-bb73-dfe78fdd8113","update":{"sessionUpdate":"tool_call","toolCallId":"call_2","title":"run_terminal_command"}}}
+{"timestamp":1794808610,"method":"session/update","params":{"sessionId":"01a1e2ed-0c37-7510-bb73-dfe78fdd8113","update":{"sessionUpdate":"tool_call_update","toolCallId":"call_2","status":"completed"}}}
+{"timestamp":1794808610,"method":"_x.ai/session/update","params":{"sessionId":"01a1e2ed-0c37-7510-bb73-dfe78fdd8113","update":{"sessionUpdate":"turn_completed","prompt_id":"394502f9-466c-4ec3-89de-a6d528f5edc6","stop_reason":"end_turn","usage":{"inputTokens":200,"outputTokens":20,"totalTokens":220,"cachedReadTokens":10,"cacheCreationTokens":0,"reasoningTokens":0,"modelCalls":2,"modelUsage":{"gpt-5.5":{"inputTokens":200,"outputTokens":20,"totalTokens":220,"cachedReadTokens":10,"cacheCreationTokens":0,"modelCalls":2}},"numTurns":2},"elapsed_ms":1023},"_meta":{"agentTimestampMs":1794808610505}}}
+"#,
+        ),
     ];
 
     #[test]
@@ -204,7 +227,7 @@ mod tests {
             for odd in ["", "..", "../01a1e2ed", "01a1e2ed-0c37-7510-bb73-000000000000"] {
                 assert_eq!(kept.find(home.path(), odd), [] as [PathBuf; 0], "{name} {odd}");
             }
-            let used = host.used_in(text.as_bytes(), kept, &Prices::default());
+            let used = host.used_in(text.as_bytes(), kept, 0, &Prices::default());
             let sum = used.iter().fold(Tokens::default(), |sum, one| sum.plus(one.tokens));
             assert_eq!(sum, Tokens { input: 190, output: 20, cache_read: 10, cache_written: 0 }, "{name}: {used:?}");
             assert_eq!(used.iter().map(|one| one.tool_calls).sum::<u64>(), 1, "{name}");
@@ -212,8 +235,21 @@ mod tests {
             assert_eq!(used.iter().map(|one| one.usd_micros.unwrap()).sum::<u64>(), 950 + 600 + 5, "{name}");
             let last = used.last().unwrap();
             assert!(last.at > 1_794_000_000_000 && last.model.as_deref() == Some("gpt-5.5") && last.agent == name, "{last:?}");
-            let unknown = host.used_in(text.replace("gpt-5.5", "made-up").as_bytes(), kept, &Prices::default());
+            let unknown = host.used_in(text.replace("gpt-5.5", "made-up").as_bytes(), kept, 0, &Prices::default());
             assert!(unknown.iter().filter(|one| one.tokens.total() > 0).all(|one| one.usd_micros.is_none()), "no guess: {unknown:?}");
         }
+    }
+
+    /// Grok tells a whole turn, in which a loop may begin, and which ends after the loop does.
+    #[test]
+    fn h8_a_turn_counts_where_it_began() {
+        let (host, (.., text)) = (Host::by_name("grok").unwrap(), FILES[4]);
+        let at = |since| {
+            let used = host.used_in(text.as_bytes(), host.session_files.as_ref().unwrap(), since, &Prices::default());
+            used.last().unwrap().at
+        };
+        let (began, ended) = (1_794_808_608_977, 1_794_808_610_000);
+        assert_eq!((at(0), at(began), at(ended)), (began, began + 1, ended + 1));
+        assert_eq!(at(ended + 1), began, "it was before the loop");
     }
 }

@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use crate::{
-    hosts::{Bed, Held, in_every_agent},
+    hosts::{Bed, Held, in_every_agent, typed},
     real::{LOOP, RALPH, terminal::wait_until},
 };
 use ralph_testkit::{Agent, ModelServer, Reply, Request, Tui, or_skip};
@@ -28,10 +28,6 @@ fn sees(tui: &Tui, text: &str) {
 /// How often the model has been told of a stop that was sent back. Some agents ask it for other things in between.
 fn times_sent_back(request: &Request) -> usize {
     request.all_text().matches("[ralph] ").count()
-}
-
-fn typed(agent: &Agent, command: &str) -> String {
-    format!("{}{command}", if agent.name == "codex" { '$' } else { '/' })
 }
 
 /// As `docs/hosts.md` says it, for the agents that have a status line.
@@ -111,22 +107,19 @@ fn h3_clear_takes_the_loop_along_where_the_agent_tells_of_it(agent: &'static Age
     assert!(bed.project.run(RALPH).arg("pause").output().success());
     held.release();
     sees(&tui, "Now I rest.");
+    // The turn is over when the stop hook has been let go.
+    wait_until("the second stop", || bed.stops() == 2);
+    submit_until(&tui, "/clear", |screen| !dense(screen).contains(&dense("Now I rest.")));
     let is_taken_along = || bed.records().iter().any(|record| record["event"]["kind"] == "rebound");
-    // The turn is over when the stop hook has been let go, a moment after its words.
-    std::thread::sleep(Duration::from_secs(2));
-    tui.submit("/clear");
-    tui.expect("an empty conversation", SOON, |screen| !dense(screen).contains(&dense("Now I rest.")));
-    // Some take no keys in a session's first moment, and some tell of it only with its first prompt.
-    let moment = std::time::Instant::now() + Duration::from_secs(10);
-    while !is_taken_along() && std::time::Instant::now() < moment {
-        std::thread::sleep(Duration::from_millis(100));
+    let (says_so, is_silent) = (["gemini", "qwen", "droid"].contains(&agent.name), ["copilot", "grok", "opencode"].contains(&agent.name));
+    if says_so {
+        wait_until("the next session", is_taken_along);
     }
-    std::thread::sleep(Duration::from_secs(2));
-    tui.submit("Are you there now");
-    sees(&tui, "Yes, I am here.");
-    if ["copilot", "grok"].contains(&agent.name) {
+    submit_until(&tui, "Are you there now", |screen| dense(screen).contains(&dense("Yes, I am here.")));
+    if is_silent {
         assert!(!is_taken_along(), "it says nothing of it");
     } else {
+        // Codex tells of it with the first prompt.
         wait_until("the next session", is_taken_along);
     }
 }
@@ -211,4 +204,15 @@ fn h3_sessions_that_share_codexs_process_keep_their_own_loops() {
     for file in [link.clone(), link.with_extension("lock")] {
         let _ = fs::remove_file(file);
     }
+}
+
+/// Some take no keys in a session's first moment: what is lost is typed again.
+fn submit_until(tui: &Tui, text: &str, happened: impl Fn(&str) -> bool) {
+    for _ in 0..6 {
+        tui.submit(text);
+        if tui.pty.wait_for(&happened, Duration::from_secs(20)).is_ok() {
+            return;
+        }
+    }
+    panic!("{text}: {}", tui.screen());
 }

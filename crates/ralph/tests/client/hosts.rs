@@ -9,7 +9,7 @@ use std::{
     io::{BufRead, BufReader, Write},
     process::Stdio,
     sync::{Arc, Condvar, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::real::{LOOP, RALPH, files_in, terminal::wait_until, value_in};
@@ -18,19 +18,22 @@ use serde_json::{Value, json};
 
 const TASK: &str = "Write the answer down & prove it.";
 
-/// Makes a test of each case for every agent that runs commands as hooks: with its pinned client, and in the nightly run with the newest one, too.
+/// Makes a test of each case for every agent, or for the listed ones: with its pinned client, and in the nightly run with the newest one, too.
 macro_rules! in_every_agent {
-    ($($case:ident)*) => {$(
-        mod $case {
-            $crate::hosts::in_every_agent!(@ $case codex gemini copilot qwen droid grok);
-        }
-    )*};
-    (@ $case:ident $($agent:ident)*) => {$(
+    (@ $case:ident [$($agent:ident)*]) => {$(
         #[test]
         fn $agent() {
-            ralph_testkit::Agent::releases(stringify!($agent)).into_iter().for_each(super::$case);
+            ralph_testkit::Agent::releases(stringify!($agent)).for_each(super::$case);
         }
     )*};
+    (in $agents:tt: $($case:ident)*) => {$(
+        mod $case {
+            $crate::hosts::in_every_agent!(@ $case $agents);
+        }
+    )*};
+    ($($case:ident)*) => {
+        $crate::hosts::in_every_agent!(in [codex gemini copilot qwen droid grok opencode]: $($case)*);
+    };
 }
 pub(crate) use in_every_agent;
 
@@ -39,7 +42,11 @@ in_every_agent! {
     h3_a_claim_counts_when_its_proof_holds
     h2_h3_an_error_costs_no_iteration_and_another_session_is_left_alone
     h3_a_loop_pauses_before_the_agents_own_cap
-    h3_a_cancel_in_the_middle_of_a_turn_ends_the_loop
+    h3_what_is_said_in_a_terminal_counts_in_the_middle_of_a_turn
+}
+
+in_every_agent! { in [copilot grok]:
+    h7_a_stop_counts_once_where_claude_codes_settings_are_read_as_well
 }
 
 /// An agent in a project where ralph is its hook.
@@ -67,6 +74,31 @@ impl Bed {
         let output = self.client.run(&self.project, &self.server, prompt);
         assert!(!output.timed_out, "{output:?}");
         output
+    }
+
+    /// One session, until it is over: without a screen to its end, and that of opencode, whose plugin needs one, for as long as that takes. Gives what was shown.
+    fn session(&self, prompt: &str, is_over: impl Fn(&str) -> bool) -> String {
+        if self.client.agent.name != "opencode" {
+            return self.run(prompt).stdout;
+        }
+        let tui = self.client.screen(&self.project, &self.server);
+        tui.submit(prompt);
+        let deadline = Instant::now() + Duration::from_mins(3);
+        while !is_over(&tui.screen()) {
+            assert!(Instant::now() < deadline, "{prompt}: {}", tui.screen());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        tui.screen()
+    }
+
+    fn has_ended(&self) -> bool {
+        !self.project.exists(LOOP)
+    }
+
+    /// The stops that the hook was told of, also those that are none of a loop's.
+    pub(crate) fn stops(&self) -> usize {
+        let log = fs::read_to_string(self.project.path(".ralph/hook.log")).unwrap_or_default();
+        log.lines().filter(|line| line.contains(" event=Stop ") || line.contains(" event=AfterAgent ")).count()
     }
 
     /// What the model was told with each request. Some agents ask once more when all is over: for a summary, or for what to remember.
@@ -109,7 +141,7 @@ fn h3_a_loop_goes_on_until_the_claim(agent: &'static Agent) {
     let work = agent.runs_command("echo work >> work.txt");
     let bed = or_skip!(Bed::new(agent, ModelServer::scripted(std::iter::once(work).chain(replies.map(Reply::text)))));
     bed.start(&[]);
-    bed.run("begin");
+    bed.session("begin", |_| bed.has_ended());
     assert_eq!(bed.project.read("work.txt"), "work\n");
     assert_eq!(bed.codes(), ["promise.missing", "promise.refused", "promise.accepted"]);
     let told = bed.told();
@@ -128,7 +160,7 @@ fn h3_a_claim_counts_when_its_proof_holds(agent: &'static Agent) {
     let claim = || Reply::text("It is done.\n\n<promise>DONE</promise>");
     let bed = or_skip!(Bed::new(agent, ModelServer::scripted([claim(), agent.runs_command("echo 42 > answer.txt"), claim(), claim()])));
     bed.start(&["--verify", "cat answer.txt || { echo the answer is missing; false; }"]);
-    bed.run("begin");
+    bed.session("begin", |_| bed.has_ended());
     assert_eq!(bed.codes(), ["promise.unproven", "promise.accepted"]);
     let told = bed.told();
     assert!(!told[0].contains("the answer is missing") && told[1].contains("the answer is missing"), "{told:?}");
@@ -144,12 +176,19 @@ fn h2_h3_an_error_costs_no_iteration_and_another_session_is_left_alone(agent: &'
     };
     let bed = or_skip!(Bed::new(agent, ModelServer::with(script)));
     bed.start(&[]);
-    bed.run("begin");
+    bed.session("begin", |screen| screen.contains("Incorrect API key"));
     let iteration = || value_in(&bed.project.read(LOOP), "iteration");
     assert_eq!((bed.codes(), iteration()), (vec!["promise.missing".to_owned()], "2".to_owned()));
-    let output = bed.run("something else");
-    assert!(output.success() && output.stdout.contains("Hello."), "{output:?}");
+    let shown = bed.session("something else", |screen| screen.contains("Hello.") && bed.stops() == 2);
+    assert!(shown.contains("Hello."), "{shown}");
     assert_eq!((bed.codes().len(), iteration()), (1, "2".to_owned()), "its stop, and its claim, are none of the loop's");
+    // A person's word is the loop's, from any session. These two start quickest, and write commands in their own way.
+    if ["codex", "grok"].contains(&agent.name) {
+        let asked = bed.server.requests().len();
+        bed.run(&typed(agent, "ralph-pause"));
+        assert!(bed.project.read(LOOP).contains("active: false"), "{}", bed.project.read(LOOP));
+        assert_eq!(bed.server.requests().len(), asked, "no model was asked");
+    }
 }
 
 /// Where the agent ends a turn by itself after so many stops that were sent back, the loop rests before, and a typed resume goes on. Where it does not, ralph's own
@@ -157,7 +196,7 @@ fn h2_h3_an_error_costs_no_iteration_and_another_session_is_left_alone(agent: &'
 fn h3_a_loop_pauses_before_the_agents_own_cap(agent: &'static Agent) {
     let bed = or_skip!(Bed::new(agent, ModelServer::with(|request| Reply::text(format!("This was step {}.", request.index)))));
     bed.start(&["--max-iterations", "10", "--stall-iterations", "0"]);
-    bed.run("begin");
+    bed.session("begin", |_| bed.has_ended());
     let (blocks, end) = match agent.name {
         "copilot" | "grok" => (6, "host.block-cap"),
         "qwen" => (5, "host.block-cap"),
@@ -192,29 +231,61 @@ fn h3_a_cap_that_was_raised_counts() {
     assert_eq!(bed.codes(), [vec!["promise.missing"; 9], vec!["limit.iterations"]].concat());
 }
 
-/// The person's word wins: what is said in a terminal while the agent works counts at its next stop.
-fn h3_a_cancel_in_the_middle_of_a_turn_ends_the_loop(agent: &'static Agent) {
-    let held = Held::default();
+/// The person's word wins: what is said in a terminal while the agent works counts at its next stop. A hint goes to the agent, a cancel ends the loop.
+fn h3_what_is_said_in_a_terminal_counts_in_the_middle_of_a_turn(agent: &'static Agent) {
+    const HINT: &str = "Use tabs here.";
+    let has_hint = |request: &Request| request.all_text().contains(HINT);
+    let held = [Held::default(), Held::default()];
     let script = held.clone();
     let bed = or_skip!(Bed::new(
         agent,
         ModelServer::with(move |request| {
             if is_sent_back(request) {
-                script.wait();
+                script[usize::from(has_hint(request))].wait();
             }
             Reply::text(format!("This was step {}.", request.index))
         })
     ));
     bed.start(&[]);
+    let says = |words: &[&str]| assert!(bed.project.run(RALPH).args(words).output().success(), "{words:?}");
+    let [first, second] = held;
     std::thread::scope(|scope| {
-        let session = scope.spawn(|| bed.run("begin"));
+        let session = scope.spawn(|| bed.session("begin", |_| bed.stops() == 3));
         wait_until("it is sent back", || bed.server.main_requests().iter().any(is_sent_back));
-        assert!(bed.project.run(RALPH).arg("cancel").output().success());
-        held.release();
+        says(&["steer", HINT]);
+        first.release();
+        wait_until("it has the hint", || bed.server.main_requests().iter().any(has_hint));
+        says(&["cancel"]);
+        second.release();
         session.join().unwrap();
     });
-    assert_eq!(bed.codes(), ["promise.missing"]);
-    assert!(!bed.project.exists(LOOP));
+    assert_eq!(bed.codes(), ["promise.missing", "promise.missing"]);
+    assert!(bed.has_ended());
+}
+
+/// Both agents call what is registered with Claude Code, too: one stop, one count, and one answer.
+fn h7_a_stop_counts_once_where_claude_codes_settings_are_read_as_well(agent: &'static Agent) {
+    let replies = ["I have begun.", "I go on.", "It is done.\n\n<promise>DONE</promise>", "More."];
+    let bed = or_skip!(Bed::new(agent, ModelServer::scripted(replies.map(Reply::text))));
+    assert!(bed.project.run(RALPH).args(["init", "--project"]).output().success());
+    // The program has no `ralph` on its path.
+    let settings = bed.project.read(".claude/settings.json");
+    bed.project.write(".claude/settings.json", settings.replace("\"ralph\"", &json!(RALPH).to_string()));
+    // As when its user has said so.
+    let trust = json!({"trusted_folders": [bed.project.dir()], "trustedFolders": [bed.project.dir()]});
+    bed.project.write(bed.project.home().join(".copilot/config.json"), trust.to_string());
+    bed.start(&[]);
+    bed.run("begin");
+    assert_eq!(bed.codes(), ["promise.missing", "promise.missing", "promise.accepted"]);
+    let sent_back: Vec<usize> = bed.server.main_requests().iter().map(|request| request.all_text().matches(TASK).count()).collect();
+    assert!(sent_back.windows(2).take(2).all(|pair| pair[1] == pair[0] + 1), "{sent_back:?}");
+    let log = bed.project.read(".ralph/hook.log");
+    assert!(log.contains("code=host.foreign"), "the other one was called: {log}");
+}
+
+/// A command as it is typed there.
+pub(crate) fn typed(agent: &Agent, command: &str) -> String {
+    format!("{}{command}", if agent.name == "codex" { '$' } else { '/' })
 }
 
 /// Whether the model has been told of a stop that was sent back. Some agents ask it for other things in between.
@@ -236,46 +307,6 @@ impl Held {
         *self.0.0.lock().unwrap() = true;
         self.0.1.notify_all();
     }
-}
-
-/// opencode's plugin begins a turn for each iteration, and no number of them is too many.
-#[test]
-fn h3_no_cap_of_opencodes_ends_a_loop() {
-    let step = |request: &Request| Reply::text(format!("This was step {}.", request.index));
-    let bed = or_skip!(Bed::new(Agent::by_name("opencode"), ModelServer::with(step)));
-    bed.start(&["--max-iterations", "10", "--stall-iterations", "0"]);
-    let tui = bed.client.screen(&bed.project, &bed.server);
-    tui.submit("begin");
-    let all = [vec!["promise.missing"; 9], vec!["limit.iterations"]].concat();
-    tui.expect("the end", Duration::from_mins(3), |_| !bed.project.exists(LOOP) && bed.codes().len() >= all.len());
-    assert_eq!(bed.codes(), all);
-}
-
-/// opencode goes on by ralph's plugin, on its screen: a typed command starts the loop, its words come back until the claim, and a status needs no model.
-#[test]
-fn h3_h4_a_loop_goes_on_in_opencode_by_its_plugin() {
-    const SOON: Duration = Duration::from_mins(2);
-    let agent = Agent::by_name("opencode");
-    let claim = || Reply::text("It is done.\n\n<promise>DONE</promise>");
-    let quoted = Reply::text("I will say `<promise>DONE</promise>` when it is done.");
-    let replies = [Reply::text("I have begun."), quoted, claim(), agent.runs_command("echo 42 > answer.txt"), claim(), claim()];
-    let bed = or_skip!(Bed::new(agent, ModelServer::scripted(replies)));
-    assert!(doctor(&bed.project).is_empty(), "{:?}", doctor(&bed.project));
-    let tui = bed.client.screen(&bed.project, &bed.server);
-    tui.submit("/ralph-loop Write \"it\" & $HOME down --promise DONE --verify 'cat answer.txt'");
-    assert!(bed.server.wait_for_main(5, SOON), "{}", tui.screen());
-    tui.expect("the end", SOON, |_| !bed.project.exists(LOOP));
-    assert_eq!(bed.codes(), ["promise.missing", "promise.refused", "promise.unproven", "promise.accepted"]);
-    let told = bed.told();
-    let task = "Write \"it\" & $HOME down";
-    assert!(told[0].contains("<promise>DONE</promise>"), "the agent knows the terms: {told:?}");
-    let came = |text: &str| text.matches(task).count();
-    assert!(came(&told[1]) > came(&told[0]) && came(&told[2]) > came(&told[1]), "{told:?}");
-    assert!(bed.records().iter().filter(|r| r["event"]["kind"] == "stop").all(|stop| stop["state"]["host"] == "opencode"));
-    // The space closes the list of commands, so that Enter sends.
-    tui.submit("/ralph-status ");
-    tui.expect_text("No active Ralph loop", SOON);
-    assert_eq!(bed.told().len(), 5, "no model was asked");
 }
 
 /// What opencode's agent runs in its shell commands no loop: neither by ralph's own commands, nor by an event as the plugin would send it.
@@ -326,7 +357,6 @@ fn h3_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode() {
     assert_eq!((bed.codes(), iteration), (vec!["promise.missing".to_owned()], "2".to_owned()));
 }
 
-/// The doctor's findings about other agents, but for what is in order.
 /// Qwen Code lists commands among the skills that its model may call, and calls hooks as if they had been typed. In a mode that allows edits only, that would be a
 /// shell, and the end of a loop that no person ended.
 #[test]
@@ -347,6 +377,7 @@ fn t1_no_model_commands_ralph_as_a_skill_of_qwen() {
     assert!(bed.told()[1].contains("cancel-ralph"), "it was called: {:?}", bed.told());
 }
 
+/// The doctor's findings about other agents, but for what is in order.
 fn doctor(project: &Project) -> Vec<Value> {
     let output = project.run(RALPH).args(["doctor", "--json"]).output();
     let report: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));

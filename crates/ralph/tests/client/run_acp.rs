@@ -3,6 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use crate::{
+    hosts::in_every_agent,
     real::{LOOP, RALPH},
     run_agents::{bed, model, records},
 };
@@ -11,24 +12,14 @@ use serde_json::Value;
 
 const TASK: &str = "Write the answer down and prove it.";
 
-macro_rules! in_every_agent {
-    ($($case:ident)*) => {$(
-        mod $case {
-            in_every_agent!(@ $case gemini copilot qwen droid grok opencode);
-        }
-    )*};
-    (@ $case:ident $($agent:ident)*) => {$(
-        #[test]
-        fn $agent() {
-            super::$case(ralph_testkit::Agent::by_name(stringify!($agent)));
-        }
-    )*};
+in_every_agent! { in [gemini copilot qwen droid grok opencode goose hermes]:
+    h6_a_run_over_acp_goes_on_until_its_claim_is_proven
+    h6_a_key_that_does_not_count_is_told_over_acp
 }
 
-in_every_agent! {
-    h6_a_run_over_acp_goes_on_until_its_claim_is_proven
+// Hermes asks for dangerous commands only.
+in_every_agent! { in [gemini copilot qwen droid grok opencode goose]:
     h6_what_is_asked_for_is_answered_by_the_permission_mode
-    h6_a_key_that_does_not_count_is_told_over_acp
 }
 
 fn run(project: &Project, program: &Path, agent: &Agent, mode: &str, more: &[&str]) -> Output {
@@ -56,13 +47,13 @@ fn h6_a_run_over_acp_goes_on_until_its_claim_is_proven(agent: &'static Agent) {
     let sessions = records(&project, "stop");
     let work: Vec<&Value> = sessions.iter().map(|session| &session["work"]).collect();
     assert_eq!(work[0]["tool_calls"], 1, "{sessions:?}");
-    // The scripted model counts 100 tokens read and 10 written for each answer. Droid tells no tokens, opencode those of the last answer.
+    // The scripted model counts 100 tokens read and 10 written for each answer. Droid tells no tokens, opencode and goose those of the last answer.
     let sums: Vec<u64> = work.iter().map(|work| ["input", "output"].iter().filter_map(|kind| work[*kind].as_u64()).sum()).collect();
     assert_eq!(
         sums,
         if agent.name == "droid" {
             [0, 0]
-        } else if agent.name == "opencode" {
+        } else if ["opencode", "goose"].contains(&agent.name) {
             [110, 110]
         } else {
             [220, 110]

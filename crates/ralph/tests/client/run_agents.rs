@@ -1,36 +1,29 @@
 //! `ralph run --agent NAME` with the real clients of other agents, against the scripted model. The cases are the same for all of them: h5 of issue "any agent".
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path, process::Stdio, time::Duration};
 
-use crate::real::{LOOP, RALPH, files_in};
+use crate::{
+    hosts::in_every_agent,
+    real::{LOOP, RALPH, files_in, terminal::wait_until},
+};
 use ralph_testkit::{Agent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
 use serde_json::Value;
 
 const TASK: &str = "Write the answer down and prove it.";
-
-macro_rules! in_every_agent {
-    ($($case:ident)*) => {$(
-        mod $case {
-            in_every_agent!(@ $case codex gemini copilot qwen droid grok opencode);
-        }
-    )*};
-    (@ $case:ident $($agent:ident)*) => {$(
-        #[test]
-        fn $agent() {
-            super::$case(ralph_testkit::Agent::by_name(stringify!($agent)));
-        }
-    )*};
-}
 
 in_every_agent! {
     h5_a_run_goes_on_until_its_claim_is_proven
     h5_a_key_that_does_not_count_is_told_and_ends_the_run
 }
 
+in_every_agent! { in [gemini grok]:
+    h5_nothing_of_a_session_that_is_interrupted_lives_on
+}
+
 /// The model's name in each agent's words.
 pub(crate) fn model(agent: &Agent) -> &'static str {
     match agent.name {
-        "droid" => "custom:fake-model",
+        "droid" | "hermes" => "custom:fake-model",
         "opencode" => "fake/fake-model",
         _ => "fake-model",
     }
@@ -126,4 +119,34 @@ fn h5_a_key_that_does_not_count_is_told_and_ends_the_run(agent: &'static Agent) 
     assert!(format!("{}{}", output.stdout, output.stderr).contains("not signed in"), "{output:?}");
     let sessions = records(&project, "broke");
     assert_eq!(sessions.len(), 1, "it is not tried again: {sessions:?}");
+}
+
+/// Alone, these two would leave what their tools run behind when they are interrupted: Gemini CLI five processes and itself, Grok two.
+fn h5_nothing_of_a_session_that_is_interrupted_lives_on(agent: &'static Agent) {
+    let work = agent.runs_command("tail -f /dev/null & touch started; tail -f /dev/null");
+    let (project, _server, program) = or_skip!(bed(agent, [work]));
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    let mut run = project.command(RALPH);
+    run.args(["run", TASK, "--promise", "DONE", "--agent", agent.name, "--model", model(agent), "--permission-mode", "bypassPermissions"]);
+    let mut run = run.env("PATH", path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("its command runs", || project.exists("started"));
+    assert!(living(&project).len() >= 3, "the run, its agent and the command: {:?}", living(&project));
+    // The first one asks the agent to end, the second one waits no longer.
+    for _ in 0..2 {
+        assert!(project.run("kill").args(["-INT", &run.id().to_string()]).output().success());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    wait_until("the end of all processes", || living(&project).is_empty());
+}
+
+/// The processes that have the project's home: the run, the agent, and what its tools started.
+fn living(project: &Project) -> Vec<String> {
+    let home = format!("HOME={}", project.home().display());
+    let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let has_home = |path: &std::path::PathBuf| {
+        let environment = fs::read(path.join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
+    };
+    processes.filter(has_home).map(|path| fs::read_to_string(path.join("cmdline")).unwrap_or_default().replace('\0', " ")).collect()
 }

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 #[test]
 fn h8_one_loop_goes_through_three_agents_and_every_view_says_who_did_what() {
     let bed = or_skip!(Bed::with_init(Version::Newest, "--user"));
-    let [codex, gemini] = ["codex", "gemini"].map(Agent::by_name);
+    // The newest of each in the nightly run.
+    let [codex, gemini] = ["codex", "gemini"].map(|name| Agent::releases(name).last().unwrap());
     let (codex, gemini) = (or_skip!(codex.installed()), or_skip!(gemini.installed()));
     bed.ralph_ok(&["start", "Write it down.", "--completion-promise", "DONE"]);
 

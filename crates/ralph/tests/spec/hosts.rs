@@ -297,6 +297,9 @@ fn h2_an_event_of_another_agent_is_none_of_ours() {
             }
             // The hook that is registered with Claude Code, as others run it: with its arguments, or bare.
             agent.sends(&bed, event.clone(), "claude").is_silent();
+            let mut bare = bed.command(RALPH);
+            bare.envs(agent.vars.iter().copied()).current_dir(bed.dir());
+            Answer::of(&run(&mut bare, Value::Object(event.clone()).to_string().as_bytes())).is_silent();
             let other = AGENTS.iter().find(|other| other.name != agent.name).unwrap();
             agent.sends(&bed, event, other.name).is_silent();
         }

@@ -52,8 +52,8 @@ const MODE: u64 = 3;
 const MODEL: u64 = 4;
 const PROMPT: u64 = 5;
 
-/// It tells an error of its model's service as a message of the model's, and then no tokens.
-const COPILOT: &str = "Copilot";
+/// They tell an error of their model's service as a message of the model's, which begins so, and then no tokens.
+const ERRORS_AS_WORDS: [(&str, &str); 2] = [("Copilot", "Error: "), ("hermes-agent", "HTTP ")];
 
 /// JSON-RPC's code for an unknown method, and ACP's for an agent that is not signed in.
 const NO_SUCH_METHOD: i64 = -32601;
@@ -73,7 +73,7 @@ pub(crate) struct AcpClient {
     answered: u64,
     /// What is said before the prompt is no answer to it.
     is_prompted: bool,
-    tells_errors_as_words: bool,
+    errors_begin: Option<&'static str>,
     /// The agent's words belong to this message.
     message: Option<String>,
     is_thinking: bool,
@@ -126,7 +126,7 @@ impl AcpClient {
             has_denied: false,
             answered: 0,
             is_prompted: false,
-            tells_errors_as_words: false,
+            errors_begin: None,
             message: None,
             is_thinking: false,
             usd: 0.0,
@@ -266,7 +266,8 @@ impl AcpClient {
                     self.cannot_start(format!("it speaks version {other} of ACP, and ralph speaks version {VERSION}"), says);
                 }
                 INITIALIZE => {
-                    self.tells_errors_as_words = result["agentInfo"]["name"] == COPILOT;
+                    let name = &result["agentInfo"]["name"];
+                    self.errors_begin = ERRORS_AS_WORDS.iter().find(|(agent, _)| name == agent).map(|(_, begin)| *begin);
                     let folder = self.live.as_ref().map(|live| live.folder.display().to_string());
                     self.send(NEW, "session/new", &json!({"cwd": folder, "mcpServers": []}));
                 }
@@ -315,7 +316,7 @@ impl AcpClient {
     /// The turn is over.
     fn ends(&mut self, result: &Value, says: &mut Vec<Says>) {
         let used = uses(result);
-        let words = self.stream.text().filter(|text| self.tells_errors_as_words && used.is_empty() && text.starts_with("Error: "));
+        let words = self.stream.text().filter(|text| used.is_empty() && self.errors_begin.is_some_and(|begin| text.starts_with(begin)));
         if let Some(message) = words {
             return says.push(Says::failed(message));
         }

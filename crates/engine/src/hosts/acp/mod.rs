@@ -17,6 +17,17 @@ pub struct AcpAgent {
     /// The name that people know.
     pub title: &'static str,
     pub headless: Headless,
+    tried: Tried,
+}
+
+/// How we know that it works.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tried {
+    /// Tests go through sessions of the real program (`client/run_acp.rs`).
+    InTests,
+    /// Once, with the real program and a scripted model.
+    ByHand,
+    No,
 }
 
 impl std::fmt::Debug for AcpAgent {
@@ -62,10 +73,10 @@ const ANY: Headless = Headless {
 };
 
 /// A line of `--acp-cmd`.
-pub static COMMAND: AcpAgent = AcpAgent { name: "acp", title: "the ACP agent", headless: ANY };
+pub static COMMAND: AcpAgent = AcpAgent { name: "acp", title: "the ACP agent", headless: ANY, tried: Tried::No };
 
 const fn agent(name: &'static str, title: &'static str, program: &'static str, install: &'static str) -> AcpAgent {
-    AcpAgent { name, title, headless: Headless { program, install, ..ANY } }
+    AcpAgent { name, title, headless: Headless { program, install, ..ANY }, tried: Tried::No }
 }
 
 impl AcpAgent {
@@ -84,8 +95,17 @@ impl AcpAgent {
         AcpAgent { headless: Headless { needs_mode: false, ..self.headless }, ..self }
     }
 
+    const fn tried(self, tried: Tried) -> Self {
+        AcpAgent { tried, ..self }
+    }
+
     const fn variables(self, variables: &'static [(&'static str, &'static str)]) -> Self {
         AcpAgent { headless: Headless { variables, ..self.headless }, ..self }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_in_tests(&self) -> bool {
+        self.tried == Tried::InTests
     }
 
     pub fn by_name(name: &str) -> Option<&'static AcpAgent> {
@@ -93,28 +113,48 @@ impl AcpAgent {
     }
 }
 
-/// The programs that are known. `acp:vibe`, `acp:hermes` and `acp:openhands` were not tried.
+/// The programs that are known.
 pub static AGENTS: [AcpAgent; 13] = [
     agent("acp:gemini", "Gemini CLI", "gemini", "npm install -g @google/gemini-cli")
         .args(&["--acp", "--skip-trust"])
         .model("-m", &[])
         // Behind its relauncher it hears no request to end.
-        .variables(&[("GEMINI_CLI_NO_RELAUNCH", "true")]),
+        .variables(&[("GEMINI_CLI_NO_RELAUNCH", "true")])
+        .tried(Tried::InTests),
     agent("acp:copilot", "Copilot CLI", "copilot", "npm install -g @github/copilot")
         .args(&["--acp", "--no-auto-update"])
-        .model("--model", &[]),
-    agent("acp:qwen", "Qwen Code", "qwen", "npm install -g @qwen-code/qwen-code").args(&["--acp"]).model("-m", &[]),
-    agent("acp:opencode", "opencode", "opencode", "npm install -g opencode-ai").args(&["acp"]).acts_unasked(),
-    agent("acp:kilo", "Kilo", "kilo", "npm install -g @kilocode/cli").args(&["acp"]).acts_unasked(),
-    agent("acp:kimi", "Kimi Code", "kimi", "npm install -g @moonshot-ai/kimi-code").args(&["acp"]),
-    agent("acp:grok", "Grok", "grok", "npm install -g @xai-official/grok").args(&["agent"]).model("-m", &["stdio"]),
-    agent("acp:droid", "Droid", "droid", "npm install -g droid").args(&["exec", "--output-format", "acp"]).model("-m", &[]),
-    agent("acp:goose", "goose", "goose", "npm install -g @aaif/goose").args(&["acp"]),
-    agent("acp:codex", "Codex", "codex-acp", "npm install -g @zed-industries/codex-acp"),
+        .model("--model", &[])
+        .tried(Tried::InTests),
+    agent("acp:qwen", "Qwen Code", "qwen", "npm install -g @qwen-code/qwen-code").args(&["--acp"]).model("-m", &[]).tried(Tried::InTests),
+    agent("acp:opencode", "opencode", "opencode", "npm install -g opencode-ai").args(&["acp"]).acts_unasked().tried(Tried::InTests),
+    agent("acp:kilo", "Kilo", "kilo", "npm install -g @kilocode/cli").args(&["acp"]).acts_unasked().tried(Tried::ByHand),
+    agent("acp:kimi", "Kimi Code", "kimi", "npm install -g @moonshot-ai/kimi-code").args(&["acp"]).tried(Tried::ByHand),
+    agent("acp:grok", "Grok", "grok", "npm install -g @xai-official/grok").args(&["agent"]).model("-m", &["stdio"]).tried(Tried::InTests),
+    agent("acp:droid", "Droid", "droid", "npm install -g droid")
+        .args(&["exec", "--output-format", "acp"])
+        .model("-m", &[])
+        .tried(Tried::InTests),
+    agent("acp:goose", "goose", "goose", "brew install block-goose-cli").args(&["acp"]).tried(Tried::InTests),
+    agent("acp:codex", "Codex", "codex-acp", "npm install -g @zed-industries/codex-acp").tried(Tried::ByHand),
     agent("acp:vibe", "Mistral Vibe", "vibe-acp", "uv tool install mistral-vibe"),
-    agent("acp:hermes", "Hermes", "hermes-acp", "uv tool install 'hermes-agent[acp]'"),
+    agent("acp:hermes", "Hermes", "hermes-acp", "uv tool install 'hermes-agent[acp]'").acts_unasked().tried(Tried::InTests),
     agent("acp:openhands", "OpenHands", "openhands-acp", "uv tool install openhands"),
 ];
+
+/// The names, for the documentation.
+pub fn table() -> String {
+    let row = |agent: &AcpAgent| {
+        let AcpAgent { name, title, headless, tried } = agent;
+        let tried = match tried {
+            Tried::InTests => "in tests",
+            Tried::ByHand => "by hand",
+            Tried::No => "no",
+        };
+        format!("| `{name}` | {title} | `{}` | `{}` | {tried} |\n", headless.program, headless.install)
+    };
+    let rows: String = AGENTS.iter().map(row).collect();
+    format!("| `--agent` | agent | its program | installed with | tried |\n|---|---|---|---|---|\n{rows}")
+}
 
 #[cfg(test)]
 mod tests;

@@ -16,8 +16,8 @@ pub(super) enum Policy {
 }
 
 /// For each policy the session modes of agents, the best first: what an agent calls it differs. The last ones are those in which it asks.
-const BYPASS: [&str; 5] = ["bypassPermissions", "yolo", "full-access", "auto-high", "auto"];
-const EDITS: [&str; 7] = ["acceptEdits", "autoEdit", "auto-edit", "default", "normal", "approve", "read-only"];
+const BYPASS: [&str; 6] = ["bypassPermissions", "yolo", "full-access", "auto-high", "auto", "dont_ask"];
+const EDITS: [&str; 8] = ["acceptEdits", "accept_edits", "autoEdit", "auto-edit", "default", "normal", "approve", "read-only"];
 const ASKS: [&str; 4] = ["default", "normal", "approve", "read-only"];
 
 impl Policy {
@@ -80,7 +80,7 @@ pub(super) fn is_allowed(answer: &Value, options: &Value) -> bool {
 
 /// Folders and files with settings of programs that run commands: git's hooks, agents' hooks and permissions, editors' tasks, a shell's first lines; and ralph's own.
 /// Claude Code asks before it writes such files in every mode but one, and so should an agent that asks ralph.
-const PROTECTED: [&str; 25] = [
+const PROTECTED: [&str; 26] = [
     ".git",
     ".gitmodules",
     ".gitconfig",
@@ -95,6 +95,7 @@ const PROTECTED: [&str; 25] = [
     ".gemini",
     ".goose",
     ".grok",
+    ".hermes",
     ".kilo",
     ".kimi",
     ".opencode",

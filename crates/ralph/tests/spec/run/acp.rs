@@ -204,7 +204,7 @@ fn h6_what_cannot_work_over_acp_is_refused_before_it_begins() {
         assert!(!acp.bed.exists(".ralph/journal"), "{agent:?}");
         out.stderr
     };
-    assert!(refused(12, &["--agent", "acp:goose"], &ALL).contains("npm install -g @aaif/goose"));
+    assert!(refused(12, &["--agent", "acp:goose"], &ALL).contains("brew install block-goose-cli"));
     let other = refused(2, &["--agent", "acp:nobody"], &ALL);
     assert!(other.contains("acp:nobody") && other.contains("acp:kimi"), "{other}");
     assert!(refused(2, &["--agent", "acp:gemini", "--acp-cmd", "x"], &ALL).contains("cannot be used with"));
