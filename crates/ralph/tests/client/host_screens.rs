@@ -3,8 +3,8 @@
 use std::{fs, time::Duration};
 
 use crate::{
-    hosts::{Bed, Held, in_every_agent, typed},
-    real::{LOOP, RALPH, terminal::wait_until},
+    hosts::{Bed, Held, in_every_agent, typed, wait_until},
+    real::{LOOP, RALPH},
 };
 use ralph_testkit::{Agent, ModelServer, Reply, Request, Tui, or_skip};
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::real::{LOOP, RALPH, files_in, terminal::wait_until, value_in};
+use crate::real::{LOOP, RALPH, files_in, terminal::wait_until_within, value_in};
 use ralph_testkit::{Agent, InstalledAgent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ impl Bed {
         }
         let tui = self.client.screen(&self.project, &self.server);
         tui.submit(prompt);
-        let deadline = Instant::now() + Duration::from_mins(3);
+        let deadline = Instant::now() + Duration::from_mins(5);
         while !is_over(&tui.screen()) {
             assert!(Instant::now() < deadline, "{prompt}: {}", tui.screen());
             std::thread::sleep(Duration::from_millis(50));
@@ -291,6 +291,11 @@ pub(crate) fn typed(agent: &Agent, command: &str) -> String {
 /// Whether the model has been told of a stop that was sent back. Some agents ask it for other things in between.
 fn is_sent_back(request: &Request) -> bool {
     request.all_text().contains("[ralph] ")
+}
+
+/// With the patience that opencode needs beside other tests: half a minute for each of its turns.
+pub(crate) fn wait_until(what: &str, happened: impl Fn() -> bool) {
+    wait_until_within(Duration::from_mins(4), what, happened);
 }
 
 /// Holds a script until the test goes on.

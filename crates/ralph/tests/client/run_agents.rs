@@ -3,8 +3,8 @@
 use std::{fs, path::Path, process::Stdio, time::Duration};
 
 use crate::{
-    hosts::in_every_agent,
-    real::{LOOP, RALPH, files_in, terminal::wait_until},
+    hosts::{in_every_agent, wait_until},
+    real::{LOOP, RALPH, files_in},
 };
 use ralph_testkit::{Agent, ModelServer, Output, Project, Reply, Request, Skip, or_skip};
 use serde_json::Value;

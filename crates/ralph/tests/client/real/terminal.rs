@@ -34,9 +34,13 @@ pub(crate) fn queue(bed: &Bed, tui: &Tui, text: &str) {
 }
 
 pub(crate) fn wait_until(what: &str, happened: impl Fn() -> bool) {
-    let deadline = Instant::now() + SOON;
+    wait_until_within(SOON, what, happened);
+}
+
+pub(crate) fn wait_until_within(limit: Duration, what: &str, happened: impl Fn() -> bool) {
+    let deadline = Instant::now() + limit;
     while !happened() {
-        assert!(Instant::now() < deadline, "{what}: not within {SOON:?}");
+        assert!(Instant::now() < deadline, "{what}: not within {limit:?}");
         thread::sleep(Duration::from_millis(20));
     }
 }
