@@ -259,7 +259,7 @@ const AFTER_AN_OVERLOAD_MS: u64 = 5_000;
 const LONGEST_PAUSE_MS: u64 = 10 * 60_000;
 
 /// A limit that does not say when it ends is asked again after this; a limit that does is asked a little later, because clocks differ.
-pub const UNKNOWN_LIMIT_MS: Millis = 10 * 60_000;
+const UNKNOWN_LIMIT_MS: Millis = 10 * 60_000;
 const AFTER_RESET_MS: Millis = 2_000;
 
 /// No quota takes longer than a week to come back: a later moment is a mistake.

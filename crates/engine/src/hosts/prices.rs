@@ -7,9 +7,6 @@ use ralph_core::{judge::session_outcome::Tokens, money::Micros};
 
 use super::claude;
 
-/// When the price lists were read, Claude's included.
-pub const READ_IN: &str = "November 2026";
-
 /// Thousandths of a dollar for a million tokens: input, output, input from the cache.
 type Price = [u64; 3];
 
@@ -54,6 +51,9 @@ const OTHER_FORMS: [&str; 6] = ["mini", "nano", "pro", "lite", "max", "fast"];
 pub struct Prices(pub Vec<(String, Price)>);
 
 impl Prices {
+    /// When the price lists were read, Claude's included.
+    pub const READ_IN: &str = "November 2026";
+
     /// What these tokens of a model cost, rounded up; `None`: its price is not known.
     pub(crate) fn cost(&self, model: &str, tokens: Tokens) -> Option<Micros> {
         // A provider's name may stand before it: `openai/gpt-5.5`, `custom:gpt-5.5`.
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn h5_the_date_of_the_prices_is_in_the_documentation() {
         let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/run.md")).unwrap();
-        assert!(page.contains(&format!("price lists of {READ_IN}")), "docs/run.md");
+        assert!(page.contains(&format!("price lists of {}", Prices::READ_IN)), "docs/run.md");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use ralph_core::{
     report::{Cost, Figures},
     text::clean,
 };
-use ralph_engine::hosts::prices::READ_IN;
+use ralph_engine::hosts::prices::Prices;
 
 use crate::{agent_names, journal_lines::in_thousands};
 
@@ -49,7 +49,7 @@ fn of_known(f: &Figures, has_more: bool) -> Cost {
     let a_round = per_round.map(|cost| format!(", {} for each iteration", money::shown(cost))).unwrap_or_default();
     let how = if f.used.estimated {
         let what = if f.used.sessions == 0 { "It" } else { "Some of it" };
-        format!(" {what} is estimated from tokens and the public price lists of {READ_IN}.")
+        format!(" {what} is estimated from tokens and the public price lists of {}.", Prices::READ_IN)
     } else {
         String::new()
     };

@@ -84,6 +84,7 @@ impl Iterations<'_> {
 
     /// Where this agent's account is used up and another agent is free, that one goes on at once; otherwise the first that comes back is waited for.
     fn or_another_agent(&mut self, agent: usize, outcome: &Outcome, then: Then, now: Millis) -> Then {
+        const SOON: Millis = 10 * 60_000;
         const LATER: Millis = 3_600_000;
         let has_too_many = self.has_too_many_requests(agent, outcome);
         let is_other_free = || (0..self.used_up_until.len()).any(|other| other != agent && self.used_up_until[other] <= now);
@@ -92,7 +93,7 @@ impl Iterations<'_> {
             // Only a person can change that, and perhaps one does before the next hour.
             (Outcome::Failed { trouble: Trouble::Billing { .. } | Trouble::SignIn { .. } }, Then::Pause) => now.saturating_add(LATER),
             // It does not say so, and looks like an account that is used up.
-            (_, Then::Again { .. }) if has_too_many && is_other_free() => now.saturating_add(session_outcome::UNKNOWN_LIMIT_MS),
+            (_, Then::Again { .. }) if has_too_many && is_other_free() => now.saturating_add(SOON),
             _ => return then,
         };
         self.used_up_until[agent] = until;
