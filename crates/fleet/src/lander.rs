@@ -28,6 +28,7 @@ use crate::{
     slot::Slot,
 };
 
+/// How long it rests, unless something happens in this process.
 const REST: Duration = Duration::from_millis(200);
 
 /// How often a landing begins anew because the branch moved meanwhile.
@@ -105,12 +106,16 @@ struct Rest {
 
 impl Lander<'_> {
     fn work(&mut self, is_over: &dyn Fn() -> bool) {
-        while !is_over() && !self.fleet.drains() {
+        loop {
+            let rung = self.fleet.bell.rung();
+            if is_over() || self.fleet.drains() {
+                return;
+            }
             let stepped = self.step();
             self.fleet.has_asked.store(true, Ordering::Relaxed);
             match stepped {
                 Ok(true) => self.tell(None),
-                Ok(false) => thread::sleep(REST),
+                Ok(false) => self.fleet.bell.wait(rung, REST),
                 Err(problem) => {
                     self.tell(Some(problem.0));
                     thread::sleep(PATIENCE);

@@ -259,6 +259,7 @@ pub fn work(fleet: &Fleet, crew: &Crew, look: &mut dyn FnMut(&Board)) -> Result<
             scope.spawn(move || {
                 Worker { fleet, name, slot, pools, board: fleet.board(), drains: None }.work(&is_over);
                 working.fetch_sub(1, Ordering::Relaxed);
+                fleet.bell.ring();
             });
         }
         if crew.lands {
@@ -266,14 +267,19 @@ pub fn work(fleet: &Fleet, crew: &Crew, look: &mut dyn FnMut(&Board)) -> Result<
         }
         let ended = watch(fleet, crew, &working, look);
         over.store(true, Ordering::Relaxed);
+        fleet.bell.ring();
         ended
     })
 }
+
+/// How often is looked what other processes did.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Looks on until there is nothing left to do.
 fn watch(fleet: &Fleet, crew: &Crew, working: &AtomicUsize, look: &mut dyn FnMut(&Board)) -> Result<End> {
     let mut board = fleet.board();
     loop {
+        let rung = fleet.bell.rung();
         // A store that cannot be asked now is asked again.
         let _ = board.refresh(&*fleet.store);
         look(&board);
@@ -287,7 +293,7 @@ fn watch(fleet: &Fleet, crew: &Crew, working: &AtomicUsize, look: &mut dyn FnMut
         if let Some(end) = end_of(fleet, &board).filter(|_| crew.ends && fleet.has_asked.load(Ordering::Relaxed)) {
             return Ok(end);
         }
-        thread::sleep(Duration::from_millis(100));
+        fleet.bell.wait(rung, LOOK_EVERY);
     }
 }
 

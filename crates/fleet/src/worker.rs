@@ -28,7 +28,7 @@ use crate::{
     slot::Slot,
 };
 
-/// How long a worker without work rests.
+/// How long a worker without work rests, unless something happens in this process.
 const REST: Duration = Duration::from_millis(200);
 
 /// How often a person's wishes are looked at while an agent works.
@@ -65,10 +65,14 @@ pub struct Worker<'f> {
 impl Worker<'_> {
     /// Works until the fleet has no more for it.
     pub fn work(&mut self, is_over: &dyn Fn() -> bool) {
-        while !self.fleet.drains() && !is_over() && !self.is_drained(&self.board.want) {
+        loop {
+            let rung = self.fleet.bell.rung();
+            if self.fleet.drains() || is_over() || self.is_drained(&self.board.want) {
+                return;
+            }
             match self.step() {
                 Ok(true) => {}
-                Ok(false) => thread::sleep(REST),
+                Ok(false) => self.fleet.bell.wait(rung, REST),
                 Err(problem) => {
                     eprintln_once(&problem);
                     thread::sleep(PATIENCE);
