@@ -185,6 +185,14 @@ impl Git {
         Ok((ran.code == Some(0)).then(|| ran.text()))
     }
 
+    /// The same for a ref, which mostly has a file of its own.
+    pub(crate) fn tip(&self, name: &str) -> Result<Option<String>> {
+        let told = fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        let told = told.trim();
+        let is_object = matches!(told.len(), 40 | 64) && told.bytes().all(|b| b.is_ascii_hexdigit());
+        if is_object { Ok(Some(told.to_owned())) } else { self.commit(name) }
+    }
+
     pub(crate) fn is_ancestor(&self, older: &str, newer: &str) -> Result<bool> {
         Ok(self.ran(&["merge-base", "--is-ancestor", older, newer], b"")?.code == Some(0))
     }
