@@ -196,22 +196,25 @@ impl Hub {
         Ok(())
     }
 
-    /// Lets go of what was kept of a job that has landed, here and on the remote. Git clears the rest away in its own time.
-    pub(crate) fn forget_job(&self, job: &str) -> Result<()> {
-        let own = KINDS.map(|kind| format!("refs/ralph-fleet{kind}/{job}/"));
-        let refs = self.git.word(&["for-each-ref", "--format=%(refname)", &own[0], &own[1], &own[2]])?;
-        let all: Vec<&str> = refs.lines().collect();
-        if all.is_empty() {
-            return Ok(());
+    /// Lets go of what was kept of jobs that are over, here and on the remote. Git clears the rest away in its own time.
+    pub(crate) fn forget(&self, is_over: &dyn Fn(&str) -> bool) -> Result<()> {
+        let own = KINDS.map(|kind| format!("refs/ralph-fleet{kind}/"));
+        let refs = self.git.word(&["for-each-ref", "--format=%(objectname)\t%(refname)", &own[0], &own[1], &own[2]])?;
+        let all: Vec<&str> = refs.lines().filter(|line| line.split('/').nth(2).is_some_and(is_over)).collect();
+        // Lines of commands are not endless.
+        for some in all.chunks(200) {
+            let names = || some.iter().filter_map(|line| line.split_once('\t')).map(|(_, name)| name);
+            if self.is_shared {
+                // Only what is there as it is here: others may have written under the same name.
+                let there = self.git.word(&["ls-remote", "--quiet", &self.repository, "refs/ralph-fleet*"])?;
+                let both: Vec<&str> = there.lines().filter(|line| some.contains(line)).filter_map(|line| line.split('\t').nth(1)).collect();
+                if !both.is_empty() {
+                    self.git.run(&[&["push", "--quiet", "--no-verify", &self.repository, "--delete"][..], &both].concat())?;
+                }
+            }
+            let deleted: String = names().flat_map(|name| ["delete ", name, "\n"]).collect();
+            self.git.ran(&["update-ref", "--stdin"], deleted.as_bytes())?;
         }
-        if self.is_shared {
-            let args: Vec<&str> =
-                ["push", "--quiet", "--no-verify", &self.repository, "--delete"].into_iter().chain(all.iter().copied()).collect();
-            // Some may not be there.
-            self.git.ran(&args, b"")?;
-        }
-        let deleted: String = all.iter().flat_map(|name| ["delete ", name, "\n"]).collect();
-        self.git.ran(&["update-ref", "--stdin"], deleted.as_bytes())?;
         self.git.ran(&["-c", "gc.auto=6700", "-c", "gc.autoDetach=false", "gc", "--auto", "--quiet"], b"")?;
         Ok(())
     }

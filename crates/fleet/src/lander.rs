@@ -186,9 +186,7 @@ impl Lander<'_> {
         if has_landed {
             self.mark_untracked(spec)?;
         }
-        if self.fleet.end(held, outcome)? && has_landed {
-            self.fleet.hub.forget_job(&held.id)?;
-        }
+        self.fleet.end(held, outcome)?;
         Ok(())
     }
 

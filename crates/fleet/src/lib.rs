@@ -35,4 +35,5 @@ pub mod signing;
 pub mod slot;
 pub mod store;
 pub mod tasks;
+mod tidy;
 pub mod worker;

@@ -32,6 +32,7 @@ use crate::{
     slot::Slot,
     store::{Store, nats},
     tasks,
+    tidy::Tidy,
     worker::Worker,
 };
 
@@ -277,12 +278,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Looks on until there is nothing left to do.
 fn watch(fleet: &Fleet, crew: &Crew, working: &AtomicUsize, look: &mut dyn FnMut(&Board)) -> Result<End> {
-    let mut board = fleet.board();
+    let (mut board, mut tidy) = (fleet.board(), Tidy::default());
     loop {
         let rung = fleet.bell.rung();
         // A store that cannot be asked now is asked again.
         let _ = board.refresh(&*fleet.store);
         look(&board);
+        tidy.look(fleet, &board, false);
         if fleet.drains() {
             anstream::eprintln!("no job is begun any more; what runs finishes its iteration, and a second Ctrl-C or SIGTERM ends it now");
             return Ok(End::Interrupted);
@@ -291,6 +293,7 @@ fn watch(fleet: &Fleet, crew: &Crew, working: &AtomicUsize, look: &mut dyn FnMut
             return Ok(End::Drained);
         }
         if let Some(end) = end_of(fleet, &board).filter(|_| crew.ends && fleet.has_asked.load(Ordering::Relaxed)) {
+            tidy.look(fleet, &board, true);
             return Ok(end);
         }
         fleet.bell.wait(rung, LOOK_EVERY);

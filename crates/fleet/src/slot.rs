@@ -88,9 +88,12 @@ impl Slot {
 
     /// Puts a commit's files here, and nothing else but what is kept. A git folder that the last agent broke is made anew.
     pub(crate) fn check_out(&self, hub: &Hub, commit: &str, branch: &str) -> Result<()> {
-        if self.put_files(hub, commit, branch).is_err() {
-            self.remove();
-            self.put_files(hub, commit, branch)?;
+        match self.put_files(hub, commit, branch) {
+            Err(problem) if !problem.is_passing() => {
+                self.remove();
+                self.put_files(hub, commit, branch)?;
+            }
+            put => put?,
         }
         self.refuse_links()?;
         self.copy_files()

@@ -101,8 +101,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Adds a line to a log. Lines of several writers do not mix.
     fn append(&self, log: &str, line: &str) -> Result<(), Error>;
 
-    /// All lines of a log, whole ones only.
-    fn read_log(&self, log: &str) -> Result<Vec<String>, Error>;
+    /// The lines of a log, whole ones only, that came after those which a reader has: `from` is the driver's own count of them, 0 at first, and moves on.
+    fn log_since(&self, log: &str, from: &mut u64) -> Result<Vec<String>, Error>;
+
+    /// All lines of a log that are kept.
+    fn read_log(&self, log: &str) -> Result<Vec<String>, Error> {
+        self.log_since(log, &mut 0)
+    }
 
     /// Takes the name of a worker; an error if a living one has it.
     fn hold(&self, worker: &str) -> Result<Box<dyn Hold>, Error>;
