@@ -187,10 +187,7 @@ impl Git {
 
     /// The same for a ref, which mostly has a file of its own.
     pub(crate) fn tip(&self, name: &str) -> Result<Option<String>> {
-        let told = fs::read_to_string(self.folder.join(name)).unwrap_or_default();
-        let told = told.trim();
-        let is_object = matches!(told.len(), 40 | 64) && told.bytes().all(|b| b.is_ascii_hexdigit());
-        if is_object { Ok(Some(told.to_owned())) } else { self.commit(name) }
+        loose(&self.folder, name).map_or_else(|| self.commit(name), |tip| Ok(Some(tip)))
     }
 
     pub(crate) fn is_ancestor(&self, older: &str, newer: &str) -> Result<bool> {
@@ -218,6 +215,13 @@ impl Git {
         let _ = fs::remove_file(&index);
         made
     }
+}
+
+/// What the file of a ref says, if it has one of its own and names an object.
+pub(crate) fn loose(git_folder: &Path, name: &str) -> Option<String> {
+    let told = fs::read_to_string(git_folder.join(name)).ok()?;
+    let told = told.trim();
+    (matches!(told.len(), 40 | 64) && told.bytes().all(|b| b.is_ascii_hexdigit())).then(|| told.to_owned())
 }
 
 /// Makes an empty repository: with files, or without.

@@ -21,11 +21,14 @@ use ralph_engine::sys::{command::Ran, digest, files};
 use crate::{
     git::{self, Git},
     problem::{Problem, Result},
-    settings::{Land, Place, Settings},
+    settings::{self, Land, Place, Settings},
 };
 
 /// What is kept of a claim: its commits, its files that were not committed, its loop.
 const KINDS: [&str; 3] = ["", "-snapshots", "-loops"];
+
+/// So many objects are copied to a slot one by one.
+const FEW: usize = 500;
 
 /// The longest pause between two questions to the remote.
 const LONGEST_PAUSE: Duration = Duration::from_secs(32);
@@ -145,6 +148,26 @@ impl Hub {
             Some(tip) => Ok(tip),
             None => self.base_tip(),
         }
+    }
+
+    /// Copies the objects that a slot lacks of a commit, if it has another one and they are few: a fetch starts six programs. `false`: it has to fetch.
+    pub(crate) fn give(&self, slot: &Path, has: &str, commit: &str) -> bool {
+        let asked = self.git.run(&["rev-list", "--objects", "--no-object-names", commit, &format!("^{has}")]);
+        let Ok(ran) = asked else { return false };
+        let text = ran.text();
+        let names: Vec<&str> = text.lines().collect();
+        let (from, to) = (self.git.folder.join("objects"), slot.join(".git/objects"));
+        let copy = |name: &&str| {
+            let file = Path::new(name.get(..2).unwrap_or_default()).join(name.get(2..).unwrap_or_default());
+            let (from, to) = (from.join(&file), to.join(&file));
+            if to.exists() {
+                return true;
+            }
+            let unfinished = to.with_extension("new");
+            let copied = settings::make(to.parent().unwrap_or(slot)).is_ok() && fs::copy(&from, &unfinished).is_ok();
+            copied && fs::rename(&unfinished, &to).is_ok()
+        };
+        ran.whole && names.len() <= FEW && names.iter().all(copy)
     }
 
     /// Fetches a slot's commit.
@@ -284,6 +307,9 @@ impl Hub {
         if self.is_shared {
             return Ok(());
         }
+        if let Some(heads) = heads(Path::new(&self.repository)) {
+            return if heads.contains(&format!("refs/heads/{branch}")) { Err(checked_out(branch)) } else { Ok(()) };
+        }
         let person = Git::at(Path::new(&self.repository));
         let tree = person.word(&["for-each-ref", "--format=%(worktreepath)", &format!("refs/heads/{branch}")])?;
         if tree.is_empty() { Ok(()) } else { Err(checked_out(branch)) }
@@ -293,6 +319,19 @@ impl Hub {
 /// The ref of a branch of the person's.
 fn person(branch: &str) -> String {
     format!("refs/person/heads/{branch}")
+}
+
+/// What is checked out in a repository and its worktrees, read without git. `None`: only git can tell.
+fn heads(repository: &Path) -> Option<Vec<String>> {
+    let own = repository.join(".git");
+    let head =
+        |folder: &Path| Some(fs::read_to_string(folder.join("HEAD")).ok()?.trim().strip_prefix("ref: ").unwrap_or_default().to_owned());
+    let mut heads = vec![head(&own)?];
+    for worktree in fs::read_dir(own.join("worktrees")).into_iter().flatten() {
+        heads.push(head(&worktree.ok()?.path())?);
+    }
+    // In another format of refs it says so.
+    heads.iter().all(|head| head != "refs/heads/.invalid").then_some(heads)
 }
 
 /// The branches of a repository, read without git. `None`: only git can tell.

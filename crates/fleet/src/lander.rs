@@ -120,6 +120,11 @@ struct Rest {
 
 impl Lander<'_> {
     fn work(&mut self, is_over: &dyn Fn() -> bool) {
+        if self.fleet.settings.land != Land::None {
+            // While the first agents work there is time to fill the slot; if that fails, the landing says why.
+            let hub = &self.fleet.hub;
+            let _ = hub.start().and_then(|tip| self.slot.check_out(hub, &tip, "ralph/lander"));
+        }
         loop {
             let rung = self.fleet.bell.rung();
             if is_over() || self.fleet.drains() {

@@ -115,9 +115,11 @@ impl Slot {
         let _ = fs::remove_dir_all(&self.temp);
         settings::make(&self.temp)?;
         let git = self.git()?;
-        let from = hub.git.folder.to_str().ok_or_else(|| Problem::new("the fleet's path is no text that git could be told"))?;
-        // The last job's branches say what need not be sent.
-        git.run(&["fetch", "--quiet", "--no-tags", from, commit])?;
+        if !self.head().is_some_and(|head| hub.give(&self.folder, &head, commit)) {
+            let from = hub.git.folder.to_str().ok_or_else(|| Problem::new("the fleet's path is no text that git could be told"))?;
+            // The last job's branches say what need not be sent.
+            git.run(&["fetch", "--quiet", "--no-tags", from, commit])?;
+        }
         let cannot = |e| Problem::when(format!("the git folder of {} cannot be emptied", self.folder.display()))(e);
         self.forget_other_work(branch).map_err(cannot)?;
         let is_empty = fs::read_dir(&self.folder).is_ok_and(|entries| entries.count() == 1);
@@ -132,6 +134,13 @@ impl Slot {
             git.run(&clean)?;
         }
         self.clear_objects(&git)
+    }
+
+    /// The commit that the last job ended with.
+    fn head(&self) -> Option<String> {
+        let own = self.folder.join(".git");
+        let head = fs::read_to_string(own.join("HEAD")).ok()?;
+        git::loose(&own, head.trim().strip_prefix("ref: ").unwrap_or("HEAD"))
     }
 
     /// Of the last job's git folder only the objects stay: no branch, stash or snapshot of it, no merge that was begun, no index that says of a file that it is as it was.
