@@ -9,7 +9,7 @@ use std::{
 
 use ralph_engine::sys::{
     command::{self, Failure, Task},
-    process,
+    files, process,
 };
 
 use crate::{
@@ -154,7 +154,7 @@ impl Slot {
             if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
         }
         fs::create_dir_all(own.join("refs/heads"))?;
-        fs::write(own.join("HEAD"), format!("ref: refs/heads/{branch}\n"))
+        files::replace_private(&own.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes())
     }
 
     /// Objects of earlier jobs go, once there are many: git's own clearing is off in a slot, because an agent may be at work.

@@ -70,6 +70,7 @@ fn clear_files(jobs: &Path, is_over: &dyn Fn(&str) -> bool, most_logs: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings;
 
     #[test]
     fn f3_of_jobs_that_are_over_only_the_newest_logs_stay() {
@@ -77,8 +78,8 @@ mod tests {
         let file = |path: &str, age: u64| {
             let path = jobs.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, "1234").unwrap();
-            fs::File::open(&path).unwrap().set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+            settings::write(&path, b"1234").unwrap();
+            fs::File::open(&path).unwrap().set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1000 - age)).unwrap();
         };
         for (path, age) in
             [("a/events.jsonl", 30), ("a/loop.bundle", 1), ("b/events.jsonl", 20), ("c/events.log.old", 10), ("d/events.jsonl", 40)]
