@@ -1,4 +1,4 @@
-//! What jobs leave behind that are over goes: their work in the fleet's repository and on the remote, their files. The disk that a fleet needs grows with its slots,
+//! What jobs leave behind that are over goes: their work in the fleet's repository and on the remote, their files, the old values of their records. The disk that a fleet needs grows with its slots,
 //! not with its jobs.
 
 use std::{
@@ -8,7 +8,11 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{board::Board, fleet::Fleet};
+use crate::{
+    board::Board,
+    fleet::Fleet,
+    records::{JOB, key},
+};
 
 /// How often it is looked, unless many jobs have ended since.
 const EVERY: Duration = Duration::from_mins(1);
@@ -22,6 +26,8 @@ pub(crate) struct Tidy {
     /// How many jobs were over, and when.
     over: usize,
     looked: Option<Instant>,
+    /// Whose records are short by now.
+    done: BTreeSet<String>,
 }
 
 impl Tidy {
@@ -34,6 +40,11 @@ impl Tidy {
         }
         (self.over, self.looked) = (over, Some(Instant::now()));
         let over: BTreeSet<&str> = board.cards().filter(|(_, card)| card.job.is_over()).map(|(id, _)| id).collect();
+        for id in &over {
+            if self.done.insert((*id).to_owned()) {
+                let _ = fleet.store.let_go(&key(JOB, id));
+            }
+        }
         // What cannot be cleared away now is the next time.
         let _ = fleet.hub.forget(&|id| over.contains(id));
         clear_files(&fleet.place.root().join("jobs"), &|id| over.contains(id), MOST_LOGS);

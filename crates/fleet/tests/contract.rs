@@ -258,12 +258,12 @@ fn f2_writers_that_are_killed_break_nothing() {
             writer.wait().unwrap();
         }
     }
-    // Every revision has its name, whole and one more than the one before: nothing was lost, nothing was counted twice. Only the last two need their values.
+    // Every revision has its name, whole and one more than the one before: nothing was lost, nothing was counted twice. Only old ones may be emptied.
     let last = store.get("job.count").unwrap().unwrap();
     assert_eq!(count(&store), last.revision);
     for n in 1..=last.revision {
         let value = std::fs::read_to_string(folder.path().join("keys/job.count").join(n.to_string())).unwrap();
-        assert!(value == n.to_string() || (value.is_empty() && n + 1 < last.revision), "{n}: {value}");
+        assert!(value == n.to_string() || (value.is_empty() && n + 64 <= last.revision), "{n}: {value}");
     }
     // Whoever was told that it had written had written. The one write of each that nobody was told of may be there.
     let told = store.read_log("events").unwrap().len() as u64;

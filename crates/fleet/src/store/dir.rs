@@ -28,6 +28,9 @@ const LIST_SHARE: u32 = 20;
 /// How long a worker tries to take its name: someone may be looking whether it is free.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// So many revisions of a key have their values: to see what happened. Readers want the newest alone.
+const KEPT: Revision = 64;
+
 #[derive(Debug)]
 pub struct Dir {
     root: PathBuf,
@@ -105,8 +108,8 @@ impl Store for Dir {
             }
             let path = folder.join(revision.to_string());
             let value = fs::read(&path).map_err(|e| told(&e, "read", &path))?;
-            // Two that are newer: it may have been emptied in the middle of the reading.
-            if folder.join((revision + 2).to_string()).symlink_metadata().is_err() {
+            // One that is newer: this one may have been emptied in the middle of the reading.
+            if folder.join((revision + 1).to_string()).symlink_metadata().is_err() {
                 return Ok(Some(Entry { revision, value }));
             }
         }
@@ -130,8 +133,9 @@ impl Store for Dir {
             Ok(()) => {
                 // The value is there. Readers who miss this line find it when they list everything.
                 let _ = append_to(&self.root.join("changes"), key);
-                // Nobody reads the one before the last any more. Its name stays, so that no writer is given its number again; what it says need not fill the disk.
-                let _ = (revision > 1).then(|| OpenOptions::new().write(true).truncate(true).open(folder.join((revision - 1).to_string())));
+                if revision >= KEPT {
+                    empty(&folder, revision + 1 - KEPT);
+                }
                 Ok(Put::Stored(revision + 1))
             }
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(Put::Lost),
@@ -179,6 +183,12 @@ impl Store for Dir {
         Ok(Changes::Of(changed))
     }
 
+    fn let_go(&self, key: &str) -> Result<(), Error> {
+        let folder = self.folder(key)?;
+        (1..newest(&folder)).for_each(|revision| empty(&folder, revision));
+        Ok(())
+    }
+
     fn append(&self, log: &str, line: &str) -> Result<(), Error> {
         if !is_key(log) {
             return Err(Error::Broken(format!("“{log}” is no name of a log")));
@@ -223,6 +233,14 @@ impl Store for Dir {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(true),
             Err(e) => Err(told(&e, "read", &path)),
         }
+    }
+}
+
+/// Takes an old revision's value away. Its name stays, so that no writer is given its number again.
+fn empty(folder: &Path, revision: Revision) {
+    let path = folder.join(revision.to_string());
+    if path.metadata().is_ok_and(|file| file.len() > 0) {
+        let _ = OpenOptions::new().write(true).truncate(true).open(path);
     }
 }
 

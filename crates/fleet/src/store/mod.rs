@@ -98,6 +98,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// What changed since the cursor, which moves on.
     fn changes(&self, cursor: &mut Cursor) -> Result<Changes, Error>;
 
+    /// A key that is not written any more: its older values may go. A revision is never given twice all the same.
+    fn let_go(&self, _key: &str) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Adds a line to a log. Lines of several writers do not mix.
     fn append(&self, log: &str, line: &str) -> Result<(), Error>;
 
