@@ -1,7 +1,7 @@
 //! How fast a store gives out jobs, for `cargo xtask bench --fleet`: `claims STORE jobs N CLAIMERS`, `claims STORE deaths N` or `claims STORE slots N`. STORE is
 //! a folder or the address of a NATS server; both must be empty. Each measurement is a JSON object on a line of its own.
 //!
-//! - `jobs`: so many threads, each with a view of its own, take N trivial jobs one after the other;
+//! - `jobs`: so many threads, each with a view of its own, take N trivial jobs one after the other, with the ledger's two writes for each;
 //! - `deaths`: a process that holds N jobs under as many names is killed, and it is measured how long it takes until all of them are someone else's;
 //! - `slots`: N names are held for three leases, while jobs are claimed.
 
@@ -24,7 +24,7 @@ use ralph_fleet::{
     board::Board,
     change::{self, Changed},
     job_rules::Outcome,
-    records::{JOB, Job, SPEC, Spec, VERSION, key},
+    records::{JOB, Job, LEDGER, Ledger, SPEC, Spec, VERSION, key},
     store::{
         Holder, Store,
         dir::Dir,
@@ -51,28 +51,26 @@ fn enqueue(store: &dyn Store, name: &str, count: usize) {
     }
 }
 
-/// One claimer, until nothing is left. How long each claim took, and how many races it lost.
-fn claim_all(store: &dyn Store, name: &str, spread: usize, finish: bool) -> (Vec<Duration>, usize) {
+/// One claimer, until nothing is left: it takes the first job, as a worker does. How long each claim took, and how many races it lost.
+fn claim_all(store: &dyn Store, name: &str) -> (Vec<Duration>, usize) {
     let _hold = store.hold(name).unwrap();
-    let (mut board, mut took, mut lost, mut turn) =
-        (Board::default(), Vec::new(), 0, name.bytes().fold(0, |sum, b| sum * 31 + usize::from(b)));
+    let (mut board, mut took, mut lost) = (Board::default(), Vec::new(), 0);
     loop {
         let began = Instant::now();
         board.refresh(store).unwrap();
-        // Not all take the first one: those who look at the same time would take it from each other.
-        turn = turn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let mut free = board.to_run(store, &[], 1);
-        let first = free.next();
-        let Some((id, card)) = free.nth((turn >> 33) % spread).or(first) else { return (took, lost) };
-        let (job, _) = card.job.claimed(name, 1);
+        let Some((id, card)) = board.to_run(store, &[], 1).next() else { return (took, lost) };
+        let (job, claim) = card.job.claimed(name, 1);
         let number = took.len() + lost;
         let nonce = |n: usize| format!("{name}:{n}:{number}");
         match change::job(store, id, job, card.revision, nonce(1)).unwrap() {
             Changed::Done(job, revision) => {
                 took.push(began.elapsed());
-                if finish {
-                    change::job(store, id, job.ended(Outcome::Landed { commit: "0".repeat(40) }, 1), revision, nonce(2)).unwrap();
-                }
+                // The money of its session, as for a real job.
+                let ledger = |change: &mut dyn FnMut(Ledger) -> Option<Ledger>| change::shared(store, LEDGER, change).unwrap();
+                ledger(&mut |ledger| ledger.settle_older(id, claim.token));
+                ledger(&mut |ledger| Some(ledger.reserve(id, claim.token, 2, 1)?.0));
+                ledger(&mut |ledger| Some(ledger.settle(id, claim.token, 1)));
+                change::job(store, id, job.ended(Outcome::Landed { commit: "0".repeat(40) }, 1), revision, nonce(2)).unwrap();
             }
             Changed::Refused(_) => lost += 1,
         }
@@ -87,8 +85,7 @@ fn measure_claims(place: &str, jobs: usize, claimers: usize) {
     let views: Vec<_> = (0..claimers).map(|_| open(place)).collect();
     let began = Instant::now();
     let all: Vec<(Vec<Duration>, usize)> = thread::scope(|scope| {
-        let started: Vec<_> =
-            views.iter().enumerate().map(|(n, view)| scope.spawn(move || claim_all(&**view, &format!("c{n}"), claimers, true))).collect();
+        let started: Vec<_> = views.iter().enumerate().map(|(n, view)| scope.spawn(move || claim_all(&**view, &format!("c{n}")))).collect();
         started.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let seconds = began.elapsed().as_secs_f64();
@@ -136,7 +133,7 @@ fn measure_deaths(place: &str, deaths: usize) {
         let recover = |n: usize, view: &dyn Store| {
             let mut count = 0;
             while view.list("job.k").unwrap().iter().any(|(_, entry)| String::from_utf8_lossy(&entry.value).contains(r#""worker":"d"#)) {
-                count += claim_all(view, &format!("r{n}"), 4, true).0.len();
+                count += claim_all(view, &format!("r{n}")).0.len();
                 thread::sleep(Duration::from_millis(20));
             }
             count
@@ -159,7 +156,7 @@ fn measure_slots(place: &str, slots: usize) {
     let jobs = 1000;
     enqueue(&*other, "s", jobs);
     let claimed = Instant::now();
-    let (mut took, _) = claim_all(&*other, "c", 1, true);
+    let (mut took, _) = claim_all(&*other, "c");
     let seconds = claimed.elapsed().as_secs_f64();
     took.sort();
     let mut dead = 0;

@@ -109,6 +109,11 @@ impl Board {
         all.into_iter()
     }
 
+    /// How many jobs can change no more, as far as this process can tell.
+    pub fn count_over(&self) -> usize {
+        self.cards.len() - self.open.len()
+    }
+
     pub fn card(&self, id: &str) -> Option<&Card> {
         self.cards.get(id)
     }

@@ -25,6 +25,9 @@ const GRACE: Duration = Duration::from_secs(30);
 /// The largest log of one iteration.
 const MOST_LOG: usize = 32 << 20;
 
+/// A job's log that is longer is put aside, and the one before it goes.
+const MOST_LOGS: u64 = 32 << 20;
+
 /// How an iteration ended.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Iteration {
@@ -113,7 +116,7 @@ impl Run<'_> {
         drop(hold);
         let heard = std::mem::take(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner));
         // The log is for people: without it the work goes on.
-        let _ = files::append_named(self.log, &heard.log);
+        let _ = files::append_bounded(self.log, &heard.log, MOST_LOGS);
         match ended {
             Ok(_) | Err(Failure::Cancelled) => Ok(heard.into_iteration()),
             Err(Failure::CannotStart(e)) => Err(Problem::new(format!("`ralph` cannot be started: {e}"))),

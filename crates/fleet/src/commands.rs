@@ -380,7 +380,8 @@ fn work(around: &std::path::Path, args: RunArgs, name: Option<String>, queue: Qu
 /// What a run shows: in a terminal the screen, drawn in place; otherwise a line for each thing that happens.
 struct Shown {
     lines: usize,
-    told: usize,
+    /// How much of the log.
+    told: u64,
     in_place: bool,
     last: Option<std::time::Instant>,
     /// How much of the board had been read when the log was.
@@ -412,9 +413,8 @@ impl Shown {
             return;
         }
         self.taken = board.taken();
-        for line in history::read(&*fleet.store).unwrap_or_default().iter().skip(self.told) {
-            self.told += 1;
-            anstream::println!("{}", history::told(line));
+        for line in history::read_since(&*fleet.store, &mut self.told).unwrap_or_default() {
+            anstream::println!("{}", history::told(&line));
         }
     }
 

@@ -14,6 +14,7 @@ use ralph_engine::sys::{clock, random, secrets, signals::Told};
 use serde_json::json;
 
 use crate::{
+    bell::Bell,
     board::{Board, Card},
     change::{self, Changed},
     hub::Hub,
@@ -48,6 +49,8 @@ pub struct Fleet {
     pub has_asked: AtomicBool,
     /// Whose tasks are run.
     pub signers: Signers,
+    /// Rings at everything that this process writes.
+    pub(crate) bell: Bell,
     /// The signals of this process, once it works.
     pub told: OnceLock<Told>,
 }
@@ -74,6 +77,7 @@ impl Fleet {
             is_broke: AtomicBool::new(false),
             has_asked,
             signers,
+            bell: Bell::default(),
             told: OnceLock::new(),
         })
     }
@@ -256,12 +260,13 @@ impl Fleet {
         Ok(self.signers.want(&key, self.patiently(|| Ok(self.store.get(&key)?))?.as_ref().map(|entry| &*entry.value)))
     }
 
-    /// Adds a line to the log of what happened. It is for people: without it the work goes on.
+    /// Adds a line to the log of what happened, and tells the others of this process. The log is for people: without it the work goes on.
     pub fn note(&self, id: &str, job: &Job, event: &str, text: &str) {
         let line = json!({
             "at": clock::now(), "job": id, "event": event, "token": job.token, "worker": job.worker,
             "iterations": job.iterations, "usd_micros": job.usd_micros, "text": secrets::mask(text),
         });
         let _ = self.store.append(LOG, &line.to_string());
+        self.bell.ring();
     }
 }

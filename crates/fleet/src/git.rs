@@ -185,6 +185,11 @@ impl Git {
         Ok((ran.code == Some(0)).then(|| ran.text()))
     }
 
+    /// The same for a ref, which mostly has a file of its own.
+    pub(crate) fn tip(&self, name: &str) -> Result<Option<String>> {
+        loose(&self.folder, name).map_or_else(|| self.commit(name), |tip| Ok(Some(tip)))
+    }
+
     pub(crate) fn is_ancestor(&self, older: &str, newer: &str) -> Result<bool> {
         Ok(self.ran(&["merge-base", "--is-ancestor", older, newer], b"")?.code == Some(0))
     }
@@ -210,6 +215,13 @@ impl Git {
         let _ = fs::remove_file(&index);
         made
     }
+}
+
+/// What the file of a ref says, if it has one of its own and names an object.
+pub(crate) fn loose(git_folder: &Path, name: &str) -> Option<String> {
+    let told = fs::read_to_string(git_folder.join(name)).ok()?;
+    let told = told.trim();
+    (matches!(told.len(), 40 | 64) && told.bytes().all(|b| b.is_ascii_hexdigit())).then(|| told.to_owned())
 }
 
 /// Makes an empty repository: with files, or without.

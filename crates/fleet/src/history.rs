@@ -28,7 +28,12 @@ pub(crate) struct Line {
 }
 
 pub(crate) fn read(store: &dyn Store) -> Result<Vec<Line>> {
-    Ok(store.read_log(LOG)?.iter().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    read_since(store, &mut 0)
+}
+
+/// The lines that came since, as [`Store::log_since`] counts them.
+pub(crate) fn read_since(store: &dyn Store, from: &mut u64) -> Result<Vec<Line>> {
+    Ok(store.log_since(LOG, from)?.iter().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
 /// A line for a person who looks on.

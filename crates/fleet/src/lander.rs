@@ -16,7 +16,7 @@ use crate::{
     board::{Board, Card},
     child,
     fleet::{Fleet, Held},
-    gates,
+    gates, git,
     hub::Pushed,
     job_rules::{MOST_RETURNS, Outcome},
     merge::{self, Merged, Whose},
@@ -28,6 +28,7 @@ use crate::{
     slot::Slot,
 };
 
+/// How long it rests, unless something happens in this process.
 const REST: Duration = Duration::from_millis(200);
 
 /// How often a landing begins anew because the branch moved meanwhile.
@@ -66,7 +67,8 @@ pub fn work(fleet: &Fleet, name: String, is_over: &dyn Fn() -> bool) {
             Ok(Some((_lock, seat))) => {
                 let slot = Slot::take(&fleet.place, &fleet.settings, seat, "lander");
                 let (board, trouble) = (fleet.board(), fleet.place.told(Place::LANDING));
-                return Lander { fleet, name, slot, board, trouble, rest: None, asked: None, looked: None }.work(is_over);
+                return Lander { fleet, name, slot, board, trouble, rest: None, asked: None, looked: None, known: Known::default() }
+                    .work(is_over);
             }
             Ok(None) if !told => anstream::eprintln!("note: another process lands for this fleet already: this one only works"),
             Err(problem) if !told => anstream::eprintln!("error: nothing lands: {problem}"),
@@ -91,6 +93,19 @@ struct Lander<'f> {
     asked: Option<Instant>,
     /// When the target was searched for jobs that are there already.
     looked: Option<Instant>,
+    known: Known,
+}
+
+/// What was found out about commits, which never changes.
+#[derive(Default)]
+struct Known {
+    /// The target when its jobs were read, and the jobs on it, with their commits.
+    tip: String,
+    jobs: BTreeMap<String, String>,
+    /// A commit of the person's branch, and one of the target that has it.
+    base: Option<(String, String)>,
+    /// Whether the list is in this commit of the person's branch.
+    tracked: Option<(String, bool)>,
 }
 
 /// A pause: gates that fail without any job would fail again, and they cost time.
@@ -105,12 +120,21 @@ struct Rest {
 
 impl Lander<'_> {
     fn work(&mut self, is_over: &dyn Fn() -> bool) {
-        while !is_over() && !self.fleet.drains() {
+        if self.fleet.settings.land != Land::None {
+            // While the first agents work there is time to fill the slot; if that fails, the landing says why.
+            let hub = &self.fleet.hub;
+            let _ = hub.start().and_then(|tip| self.slot.check_out(hub, &tip, "ralph/lander"));
+        }
+        loop {
+            let rung = self.fleet.bell.rung();
+            if is_over() || self.fleet.drains() {
+                return;
+            }
             let stepped = self.step();
             self.fleet.has_asked.store(true, Ordering::Relaxed);
             match stepped {
                 Ok(true) => self.tell(None),
-                Ok(false) => thread::sleep(REST),
+                Ok(false) => self.fleet.bell.wait(rung, REST),
                 Err(problem) => {
                     self.tell(Some(problem.0));
                     thread::sleep(PATIENCE);
@@ -162,14 +186,12 @@ impl Lander<'_> {
     }
 
     /// Ends a landing. Should this process end before that is written down, both are done again.
-    fn end(&self, held: &mut Held, spec: &Spec, outcome: Outcome) -> Result<()> {
+    fn end(&mut self, held: &mut Held, spec: &Spec, outcome: Outcome) -> Result<()> {
         let has_landed = matches!(outcome, Outcome::Landed { .. });
         if has_landed {
             self.mark_untracked(spec)?;
         }
-        if self.fleet.end(held, outcome)? && has_landed {
-            self.fleet.hub.forget_job(&held.id)?;
-        }
+        self.fleet.end(held, outcome)?;
         Ok(())
     }
 
@@ -206,21 +228,22 @@ impl Lander<'_> {
             return Ok(());
         }
         self.looked = Some(Instant::now());
-        let landed = self.landed()?;
+        self.read_landed()?;
         for (id, card) in self.board.open() {
-            if let Some(commit) = landed.get(id) {
+            if let Some(commit) = self.known.jobs.get(id) {
                 self.fleet.found_on_target(id, card, commit)?;
             }
         }
         Ok(())
     }
 
-    fn land(&self, held: &mut Held, card: &Card) -> Result<Outcome> {
+    fn land(&mut self, held: &mut Held, card: &Card) -> Result<Outcome> {
         let Some(work) = held.job.commit.clone() else { return Ok(Outcome::SentBack { why: "there is no commit".to_owned() }) };
         for _ in 0..MOST_RACES {
             self.fleet.hub.fetch_person()?;
             self.fleet.hub.fetch_job(&held.id)?;
-            if let Some(commit) = self.landed()?.remove(&held.id) {
+            self.read_landed()?;
+            if let Some(commit) = self.known.jobs.get(&held.id).cloned() {
                 return Ok(Outcome::Landed { commit });
             }
             let Some(target) = self.with_base()? else { continue };
@@ -264,7 +287,10 @@ impl Lander<'_> {
                 return pull_requests::open(self.fleet, held, &card.spec, &commit);
             }
             match self.fleet.hub.push(&commit, &self.fleet.settings.target)? {
-                Pushed::Done => return Ok(Outcome::Landed { commit }),
+                Pushed::Done => {
+                    self.has_landed(&held.id, &target, &commit);
+                    return Ok(Outcome::Landed { commit });
+                }
                 Pushed::Raced => {}
                 Pushed::WantsSignature => return Ok(Outcome::NeedsPerson { why: self.unsigned(&work) }),
             }
@@ -277,8 +303,10 @@ impl Lander<'_> {
         if self.asked.is_some_and(|asked| asked.elapsed() < ASK_EVERY) {
             return Ok(false);
         }
-        for (id, card) in self.board.open() {
-            let Some(opened) = pull_requests::of(&card.job).filter(|_| card.job.state == State::Proven) else { continue };
+        let open: Vec<(String, Card)> =
+            self.board.open().filter(|(_, card)| card.pull_request().is_some()).map(|(id, card)| (id.to_owned(), card.clone())).collect();
+        for (id, card) in &open {
+            let Some(opened) = pull_requests::of(&card.job) else { continue };
             let Some(outcome) = pull_requests::look(self.fleet, &opened)? else { continue };
             if let Some(mut held) = self.fleet.claim(&self.name, id, card)? {
                 self.end(&mut held, &card.spec, outcome)?;
@@ -289,32 +317,65 @@ impl Lander<'_> {
         Ok(false)
     }
 
-    /// The jobs that are on the target, with their commits, whether or not their landers lived to say so.
-    fn landed(&self) -> Result<BTreeMap<String, String>> {
+    /// Reads which jobs are on the target, with their commits, whether or not their landers lived to say so. Only what is new there since the last time.
+    fn read_landed(&mut self) -> Result<()> {
         let hub = &self.fleet.hub;
-        let Some(tip) = hub.target_tip()? else { return Ok(BTreeMap::new()) };
-        let log = hub.git.word(&[
-            "log",
-            "--first-parent",
-            "-n",
-            "20000",
-            &format!("--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)"),
-            &tip,
-        ])?;
-        let job = |line: &str| {
-            let (commit, trailer) = line.split_once(' ')?;
-            let id = trailer.trim().strip_prefix(&self.fleet.settings.id)?.strip_prefix('/')?;
-            Some((id.to_owned(), commit.to_owned()))
+        let tip = hub.target_tip()?.unwrap_or_default();
+        if tip == self.known.tip {
+            return Ok(());
+        }
+        self.known.jobs = if tip.is_empty() {
+            BTreeMap::new()
+        } else if let Some(mut new) = self.landed_since(&self.known.tip, &tip)? {
+            new.append(&mut self.known.jobs);
+            new
+        } else {
+            self.landed_since("", &tip)?.unwrap_or_default()
         };
-        Ok(log.lines().filter_map(job).collect())
+        self.known.tip = tip;
+        Ok(())
+    }
+
+    /// The jobs between two commits of the target; `None`: the first one is not in the other's line.
+    fn landed_since(&self, before: &str, tip: &str) -> Result<Option<BTreeMap<String, String>>> {
+        let format = format!("--format=%H %P%x09%(trailers:key={TRAILER},valueonly,separator=%x20)");
+        let but = if before.is_empty() { String::new() } else { format!("^{before}") };
+        let mut args = vec!["log", "--first-parent", "-n", "20000", &format, tip];
+        args.extend((!but.is_empty()).then_some(&*but));
+        let ran = self.fleet.hub.git.ran(&args, b"")?;
+        let log = ran.text();
+        let first_parent = log.lines().last().and_then(|line| line.split(['\t', ' ']).nth(1)).unwrap_or_default();
+        if ran.code != Some(0) || (!before.is_empty() && first_parent != before) {
+            return if before.is_empty() { Err(Problem::new(format!("git log: {}", git::last_words(&ran)))) } else { Ok(None) };
+        }
+        let job = |line: &str| {
+            let (commits, trailer) = line.split_once('\t')?;
+            let id = trailer.trim().strip_prefix(&self.fleet.settings.id)?.strip_prefix('/')?;
+            Some((id.to_owned(), commits.split(' ').next()?.to_owned()))
+        };
+        Ok(Some(log.lines().filter_map(job).collect()))
+    }
+
+    /// A job's commit was pushed onto the target: what was known of the one is known of the other.
+    fn has_landed(&mut self, id: &str, target: &str, commit: &str) {
+        let known = &mut self.known;
+        if known.tip == target {
+            known.jobs.insert(id.to_owned(), commit.to_owned());
+            commit.clone_into(&mut known.tip);
+        }
+        if let Some((_, of)) = known.base.as_mut().filter(|(_, of)| of == target) {
+            commit.clone_into(of);
+        }
     }
 
     /// The target with everything that the person committed meanwhile, proven. `None`: it moved, look again.
-    fn with_base(&self) -> Result<Option<String>> {
+    fn with_base(&mut self) -> Result<Option<String>> {
         let hub = &self.fleet.hub;
         let base = hub.base_tip()?;
         let Some(target) = hub.target_tip()? else { return Ok(Some(base)) };
-        if hub.git.is_ancestor(&base, &target)? {
+        let both = Some((base.clone(), target.clone()));
+        if self.known.base == both || hub.git.is_ancestor(&base, &target)? {
+            self.known.base = both;
             return Ok(Some(target));
         }
         if hub.git.is_ancestor(&target, &base)? {
@@ -354,18 +415,26 @@ impl Lander<'_> {
     }
 
     /// The list of the target with this item marked: no branch has a word in it.
-    fn with_mark(&self, target: &str, tree: &str, spec: &Spec) -> Result<String> {
+    fn with_mark(&mut self, target: &str, tree: &str, spec: &Spec) -> Result<String> {
         let (git, Some(path)) = (&self.fleet.hub.git, &self.fleet.settings.list) else { return Ok(tree.to_owned()) };
         let Some(bytes) = git.file(target, path)? else { return Ok(tree.to_owned()) };
         git.with_file(tree, target, path, &marked(&bytes, spec)?)
     }
 
     /// A list that git does not know is marked where it is, under its lock.
-    fn mark_untracked(&self, spec: &Spec) -> Result<()> {
+    fn mark_untracked(&mut self, spec: &Spec) -> Result<()> {
         let settings = &self.fleet.settings;
         let Some(list) = &settings.list else { return Ok(()) };
-        let is_elsewhere = !settings.repository.join(list).is_file();
-        if is_elsewhere || self.fleet.hub.git.file(&self.fleet.hub.base_tip()?, list)?.is_some() {
+        if !settings.repository.join(list).is_file() {
+            return Ok(());
+        }
+        let base = self.fleet.hub.base_tip()?;
+        let tracked = match self.known.tracked.take() {
+            Some((of, tracked)) if of == base => tracked,
+            _ => self.fleet.hub.git.file(&base, list)?.is_some(),
+        };
+        self.known.tracked = Some((base, tracked));
+        if tracked {
             return Ok(());
         }
         let path = settings.repository.join(list);

@@ -5,6 +5,7 @@
 //! `serve` shows it on a page.
 //! A `worker` takes jobs and has a `child` work on them in its `slot`; the `lander` brings what was proven onto the fleet's branch, through the `hub`.
 
+mod bell;
 pub mod board;
 pub mod change;
 mod child;
@@ -35,4 +36,5 @@ pub mod signing;
 pub mod slot;
 pub mod store;
 pub mod tasks;
+mod tidy;
 pub mod worker;

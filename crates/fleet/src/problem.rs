@@ -13,7 +13,7 @@ pub struct Problem(pub String, Kind);
 enum Kind {
     #[default]
     Lasting,
-    /// The store or the repository cannot be asked now.
+    /// The store or the repository cannot be asked now, or the disk is full.
     Passing,
 }
 
@@ -22,7 +22,9 @@ pub type Result<T> = std::result::Result<T, Problem>;
 impl Problem {
     pub fn new(told: impl Into<String>) -> Self {
         // A program's last words may be in it, and it is shown and written down.
-        Problem(secrets::mask(&told.into()), Kind::Lasting)
+        let told = secrets::mask(&told.into());
+        let kind = if tells_of_a_full_disk(&told) { Kind::Passing } else { Kind::Lasting };
+        Problem(told, kind)
     }
 
     /// What waiting may help against.
@@ -39,6 +41,11 @@ impl Problem {
     pub fn when<E: fmt::Display>(doing: impl fmt::Display) -> impl FnOnce(E) -> Self {
         move |e| Problem::new(format!("{doing}: {e}"))
     }
+}
+
+/// Whether a program's words say that there is no space left. The system has the same words for all programs.
+pub(crate) fn tells_of_a_full_disk(words: &str) -> bool {
+    ["No space left on device", "Disk quota exceeded", "not enough space on the disk"].iter().any(|told| words.contains(told))
 }
 
 impl fmt::Display for Problem {

@@ -33,6 +33,7 @@ use crate::{
     slot::Slot,
     store::{Store, nats},
     tasks,
+    tidy::Tidy,
     worker::Worker,
 };
 
@@ -264,6 +265,7 @@ pub fn work(fleet: &Fleet, crew: &Crew, look: &mut dyn FnMut(&Board)) -> Result<
             scope.spawn(move || {
                 Worker { fleet, name, slot, pools, board: fleet.board(), drains: None }.work(&is_over);
                 working.fetch_sub(1, Ordering::Relaxed);
+                fleet.bell.ring();
             });
         }
         if crew.lands {
@@ -271,17 +273,23 @@ pub fn work(fleet: &Fleet, crew: &Crew, look: &mut dyn FnMut(&Board)) -> Result<
         }
         let ended = watch(fleet, crew, &working, look);
         over.store(true, Ordering::Relaxed);
+        fleet.bell.ring();
         ended
     })
 }
 
+/// How often is looked what other processes did.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 /// Looks on until there is nothing left to do.
 fn watch(fleet: &Fleet, crew: &Crew, working: &AtomicUsize, look: &mut dyn FnMut(&Board)) -> Result<End> {
-    let mut board = fleet.board();
+    let (mut board, mut tidy) = (fleet.board(), Tidy::default());
     loop {
+        let rung = fleet.bell.rung();
         // A store that cannot be asked now is asked again.
         let _ = board.refresh(&*fleet.store);
         look(&board);
+        tidy.look(fleet, &board, false);
         if fleet.drains() {
             anstream::eprintln!("no job is begun any more; what runs finishes its iteration, and a second Ctrl-C or SIGTERM ends it now");
             return Ok(End::Interrupted);
@@ -290,9 +298,10 @@ fn watch(fleet: &Fleet, crew: &Crew, working: &AtomicUsize, look: &mut dyn FnMut
             return Ok(End::Drained);
         }
         if let Some(end) = end_of(fleet, &board).filter(|_| crew.ends && fleet.has_asked.load(Ordering::Relaxed)) {
+            tidy.look(fleet, &board, true);
             return Ok(end);
         }
-        thread::sleep(Duration::from_millis(100));
+        fleet.bell.wait(rung, LOOK_EVERY);
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use ralph_engine::sys::{
     command::{self, Failure, Task},
-    process,
+    files, process,
 };
 
 use crate::{
@@ -23,6 +23,10 @@ use crate::{
 
 /// How long `setup` may take.
 const SETUP: Duration = Duration::from_mins(30);
+
+/// With more objects or packs than this a slot's git folder is cleared up.
+const MOST_LOOSE: usize = 6700;
+const MOST_PACKS: usize = 50;
 
 /// The first port of the first slot; each has a hundred.
 const FIRST_PORT: usize = 20_000;
@@ -84,9 +88,12 @@ impl Slot {
 
     /// Puts a commit's files here, and nothing else but what is kept. A git folder that the last agent broke is made anew.
     pub(crate) fn check_out(&self, hub: &Hub, commit: &str, branch: &str) -> Result<()> {
-        if self.put_files(hub, commit, branch).is_err() {
-            self.remove();
-            self.put_files(hub, commit, branch)?;
+        match self.put_files(hub, commit, branch) {
+            Err(problem) if !problem.is_passing() => {
+                self.remove();
+                self.put_files(hub, commit, branch)?;
+            }
+            put => put?,
         }
         self.refuse_links()?;
         self.copy_files()
@@ -105,36 +112,59 @@ impl Slot {
 
     fn put_files(&self, hub: &Hub, commit: &str, branch: &str) -> Result<()> {
         settings::make(&self.folder)?;
+        let _ = fs::remove_dir_all(&self.temp);
         settings::make(&self.temp)?;
         let git = self.git()?;
-        let from = hub.git.folder.to_str().ok_or_else(|| Problem::new("the fleet's path is no text that git could be told"))?;
-        // A merge that was begun, a rebase, a bisect: all of it was the last job's.
-        for left in ["MERGE_HEAD", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "index.lock"] {
-            let _ = fs::remove_file(self.folder.join(".git").join(left));
+        if !self.head().is_some_and(|head| hub.give(&self.folder, &head, commit)) {
+            let from = hub.git.folder.to_str().ok_or_else(|| Problem::new("the fleet's path is no text that git could be told"))?;
+            // The last job's branches say what need not be sent.
+            git.run(&["fetch", "--quiet", "--no-tags", from, commit])?;
         }
-        for left in ["rebase-merge", "rebase-apply", "sequencer"] {
-            let _ = fs::remove_dir_all(self.folder.join(".git").join(left));
+        let cannot = |e| Problem::when(format!("the git folder of {} cannot be emptied", self.folder.display()))(e);
+        self.forget_other_work(branch).map_err(cannot)?;
+        let is_empty = fs::read_dir(&self.folder).is_ok_and(|entries| entries.count() == 1);
+        if !is_empty {
+            // What the files are is seen anew, so that those which are right keep their times.
+            git.run(&["reset", "--quiet", "--refresh", commit])?;
         }
-        git.run(&["fetch", "--quiet", "--no-tags", from, commit])?;
-        // The index may say of a file that it is as it was. What the files are is seen anew.
-        let _ = fs::remove_file(self.folder.join(".git/index"));
-        git.run(&["read-tree", commit])?;
-        git.ran(&["update-index", "-q", "--refresh"], b"")?;
         git.run(&["checkout", "--quiet", "--force", "-B", branch, commit])?;
-        Self::forget_other_work(&git, branch)?;
-        let mut clean = vec!["clean", "-ffdxq"];
-        clean.extend(self.settings.slots.keep.iter().flat_map(|keep| ["-e", keep.as_str()]));
-        git.run(&clean)?;
-        Ok(())
+        if !is_empty {
+            let mut clean = vec!["clean", "-ffdxq"];
+            clean.extend(self.settings.slots.keep.iter().flat_map(|keep| ["-e", keep.as_str()]));
+            git.run(&clean)?;
+        }
+        self.clear_objects(&git)
     }
 
-    /// Branches, stashes and snapshots of earlier jobs: this one must not find them.
-    fn forget_other_work(git: &Git, branch: &str) -> Result<()> {
-        let own = format!("refs/heads/{branch}");
-        let refs = git.word(&["for-each-ref", "--format=%(refname)"])?;
-        let old: String = refs.lines().filter(|name| *name != own).flat_map(|name| ["delete ", name, "\n"]).collect();
-        if !old.is_empty() {
-            git.ran(&["update-ref", "--stdin"], old.as_bytes())?;
+    /// The commit that the last job ended with.
+    fn head(&self) -> Option<String> {
+        let own = self.folder.join(".git");
+        let head = fs::read_to_string(own.join("HEAD")).ok()?;
+        git::loose(&own, head.trim().strip_prefix("ref: ").unwrap_or("HEAD"))
+    }
+
+    /// Of the last job's git folder only the objects stay: no branch, stash or snapshot of it, no merge that was begun, no index that says of a file that it is as it was.
+    fn forget_other_work(&self, branch: &str) -> std::io::Result<()> {
+        let own = self.folder.join(".git");
+        for entry in fs::read_dir(&own)? {
+            let entry = entry?;
+            if ["objects", "config", "info"].iter().any(|kept| entry.file_name() == *kept) {
+                continue;
+            }
+            if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
+        }
+        fs::create_dir_all(own.join("refs/heads"))?;
+        files::replace_private(&own.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes())
+    }
+
+    /// Objects of earlier jobs go, once there are many: git's own clearing is off in a slot, because an agent may be at work.
+    fn clear_objects(&self, git: &Git) -> Result<()> {
+        let count = |folder: &str| fs::read_dir(self.folder.join(".git/objects").join(folder)).map_or(0, Iterator::count);
+        // Git estimates by one of 256 folders, too. A pack has an index and more beside it.
+        if count("17") > MOST_LOOSE / 256 || count("pack") > 3 * MOST_PACKS {
+            let settings = [format!("gc.auto={MOST_LOOSE}"), format!("gc.autoPackLimit={MOST_PACKS}")];
+            let once = ["-c", settings[0].as_str(), "-c", &settings[1], "-c", "gc.autoDetach=false", "-c", "gc.pruneExpire=now"];
+            git.run(&[&once[..], &["gc", "--auto", "--quiet"]].concat())?;
         }
         Ok(())
     }

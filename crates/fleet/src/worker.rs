@@ -22,14 +22,14 @@ use crate::{
     fleet::{Fleet, Held},
     gates,
     job_rules::{Brought, MOST_RETURNS, Money, Outcome},
-    problem::{Problem, Result},
+    problem::{Problem, Result, tells_of_a_full_disk},
     records::{self, ACCOUNT, Account, Found, Job, Spec, State, VERSION, WANT, Want, Wish, key},
     sessions,
     settings::{self, Place},
     slot::Slot,
 };
 
-/// How long a worker without work rests.
+/// How long a worker without work rests, unless something happens in this process.
 const REST: Duration = Duration::from_millis(200);
 
 /// How often a person's wishes are looked at while an agent works.
@@ -70,10 +70,14 @@ pub struct Worker<'f> {
 impl Worker<'_> {
     /// Works until the fleet has no more for it.
     pub fn work(&mut self, is_over: &dyn Fn() -> bool) {
-        while !self.fleet.drains() && !is_over() && !self.is_drained(&self.board.want) {
+        loop {
+            let rung = self.fleet.bell.rung();
+            if self.fleet.drains() || is_over() || self.is_drained(&self.board.want) {
+                return;
+            }
             match self.step() {
                 Ok(true) => {}
-                Ok(false) => thread::sleep(REST),
+                Ok(false) => self.fleet.bell.wait(rung, REST),
                 Err(problem) => {
                     eprintln_once(&problem);
                     thread::sleep(PATIENCE);
@@ -203,7 +207,9 @@ impl Worker<'_> {
             if iteration.how.is_empty() {
                 return Ok(Some(self.without_a_word(&spec.id, &iteration)?));
             }
-            let brought = self.bring(held, &iteration, told, cost)?;
+            let Some(brought) = self.bring_patiently(held, &iteration, told, cost)? else {
+                return Ok(Some(Outcome::GivenBack { why: "it ended before its work could be saved".to_owned() }));
+            };
             let after = held.job.after(brought, clock::now());
             // An iteration that nobody ruled on is none.
             let is_one = iteration.rounds > 0;
@@ -385,17 +391,35 @@ impl Worker<'_> {
         args
     }
 
+    /// Saves what an iteration brought, as soon as there is space for it: the next job in this slot would clear it away. `None`: a person wants it no more, or it is another's.
+    fn bring_patiently(&self, held: &mut Held, iteration: &Iteration, told: usize, cost: u64) -> Result<Option<Brought>> {
+        loop {
+            match self.bring(held, iteration, told, cost) {
+                Err(problem) if problem.is_passing() => {
+                    let is_lost = change::is_mine(&*self.fleet.store, &held.id, &held.claim).is_ok_and(|mine| !mine);
+                    if is_lost || self.fleet.ends_now() || self.now_wanted(&held.id).wish == Wish::Cancel {
+                        return Ok(None);
+                    }
+                    self.fleet.place.tell(Place::WORK, Some(format!("what the agent of {} did cannot be saved: {problem}", held.id)));
+                    eprintln_once(&problem);
+                    thread::sleep(PATIENCE);
+                }
+                brought => return brought.map(Some),
+            }
+        }
+    }
+
     /// Saves what an iteration brought: commits and files in the fleet's repository, the loop as a file.
     fn bring(&self, held: &mut Held, iteration: &Iteration, told: usize, cost: u64) -> Result<Brought> {
         let (hub, token) = (&self.fleet.hub, held.claim.token);
         self.slot.git()?;
         let commit = hub.fetch_slot(&self.slot.folder, &held.id, token)?;
         let is_dirty = !self.slot.uncommitted()?.is_empty();
-        let snapshot = iteration
-            .snapshot
-            .as_ref()
-            .filter(|_| is_dirty)
-            .and_then(|name| hub.fetch_snapshot(&self.slot.folder, name, &held.id, token).ok());
+        let name = iteration.snapshot.as_ref().filter(|_| is_dirty);
+        let snapshot = match name.map(|name| hub.fetch_snapshot(&self.slot.folder, name, &held.id, token)) {
+            Some(Err(problem)) if problem.is_passing() => return Err(problem),
+            fetched => fetched.and_then(Result::ok),
+        };
         match snapshot {
             Some(commit) => held.job.rest.insert("snapshot".to_owned(), commit.into()),
             None => held.job.rest.remove("snapshot"),
@@ -428,6 +452,7 @@ impl Worker<'_> {
         Ok(match why.as_str() {
             _ if self.fleet.want(Some(id))?.wish == Wish::Cancel => Outcome::Cancelled,
             _ if self.fleet.drains() => Outcome::GivenBack { why: "its worker ended".to_owned() },
+            told if tells_of_a_full_disk(told) => Outcome::GivenBack { why },
             // It refused to begin, and would again.
             told if !told.is_empty() && !iteration.is_cut_off() => Outcome::NeedsPerson { why },
             _ => Outcome::Failed { why: format!("`ralph run` ended without a word. {why}").trim_end().to_owned() },

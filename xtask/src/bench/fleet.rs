@@ -1,11 +1,11 @@
-//! What a fleet costs: claims a second, what a dead worker costs, whether a job costs the same in a long list, and a job beside a `ralph run` of its own.
+//! What a fleet costs: claims a second, what a dead worker costs, whether a job costs the same in a long list, and one more job of a list beside a `ralph run` of its own.
 
 use std::{
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use ralph_testkit::{NatsServer, NatsVersion};
@@ -19,7 +19,7 @@ const MOST_OF_A_RUN: f64 = 2.0;
 /// A claim in a list of 10,000 jobs may take so many times as long as in one of 1,000.
 const MOST_GROWTH: f64 = 2.0;
 
-/// What is measured: jobs of the longest list, deaths, slots, and pairs of a run and a job.
+/// What is measured: jobs of the longest list, deaths, slots, and how often a run and fleets of the same work.
 struct Size {
     jobs: usize,
     deaths: usize,
@@ -32,17 +32,24 @@ const QUICK: Size = Size { jobs: 2_000, deaths: 20, slots: 100, pairs: 4 };
 
 const CLAIMERS: &str = "8";
 
+/// What one more job costs is measured with so many.
+const MORE: u32 = 10;
+
 /// What an agent of a trivial job does.
 const AGENT: &str = "sh -c 'cat > /dev/null; echo x > $$.txt; git add -A; git -c user.name=A -c user.email=a@example.org commit -qm x; echo \"<promise>DONE</promise>\"'";
 
 pub(super) fn run(quick: bool, json_file: Option<&Path>, record: bool, place: &Path) -> Result<Verdict> {
     let size = if quick { QUICK } else { FULL };
+    let nats = NatsVersion::Newest.installed();
+    if record && (quick || nats.is_err()) {
+        return Err("a record has everything: --record without --quick, and with a NATS server".into());
+    }
     let programs = Programs::build()?;
     let folder = tempfile::Builder::new().prefix("ralph-bench-").tempdir_in(place)?;
     let mut rows = Vec::new();
     let dir = |name: &str| -> Result<String> { Ok(folder.path().join(name).to_str().ok_or("the folder's name is no text")?.to_owned()) };
     let mut stores = vec![("a folder", measure(&programs, &size, &dir)?)];
-    match NatsVersion::Newest.installed() {
+    match nats {
         Ok(_) => {
             let mut servers = Vec::new();
             // An empty store for each measurement.
@@ -59,9 +66,17 @@ pub(super) fn run(quick: bool, json_file: Option<&Path>, record: bool, place: &P
     for (name, of) in &stores {
         rows.extend(of.iter().map(|(what, value)| format!("| {name} | {what} | {value} |")));
     }
-    let (ratio, told) = job_beside_run(&programs, folder.path(), size.pairs)?;
-    rows.push(format!("| a folder | {told} | {ratio:.2} × |"));
-    let mut checks = vec![("a job on the folder queue, beside `ralph run`".to_owned(), ratio, MOST_OF_A_RUN)];
+    let job = job_beside_run(&programs, folder.path(), size.pairs)?;
+    let times = |times: f64, ms: f64| format!("{times:.2} × ({ms:.0} ms beside {:.0} ms)", job.run);
+    rows.push(format!(
+        "| a folder | one more job on a list, one worker, landing included, beside a `ralph run` of it | {} |",
+        times(job.ratio(), job.next)
+    ));
+    rows.push(format!(
+        "| a folder | a fleet of one job, its start and end included, beside a `ralph run` of it | {} |",
+        times(job.alone / job.run, job.alone)
+    ));
+    let mut checks = vec![("a job on the folder queue, beside `ralph run`".to_owned(), job.ratio(), MOST_OF_A_RUN)];
     for (name, of) in &stores {
         let growth =
             of.iter().find(|(what, _)| what == GROWTH).and_then(|(_, value)| value.trim_end_matches(" ×").parse().ok()).unwrap_or(f64::MAX);
@@ -74,7 +89,12 @@ pub(super) fn run(quick: bool, json_file: Option<&Path>, record: bool, place: &P
     println!("{text}");
     if let Some(file) = json_file {
         let stores: Vec<Value> = stores.iter().map(|(name, rows)| json!({ "queue": name, "measured": rows })).collect();
-        fs::write(file, serde_json::to_string_pretty(&json!({ "stores": stores, "job_beside_run": ratio }))? + "\n")?;
+        fs::write(
+            file,
+            serde_json::to_string_pretty(
+                &json!({ "stores": stores, "job_beside_run": job.ratio(), "fleet_of_one_beside_run": job.alone / job.run }),
+            )? + "\n",
+        )?;
     }
     if record {
         fs::write(cargo::root().join("bench/FLEET.md"), format!("{INTRODUCTION}\n{text}"))?;
@@ -157,26 +177,42 @@ fn measure(programs: &Programs, size: &Size, mut empty: impl FnMut(&str) -> Resu
     ])
 }
 
-/// How many times as long a job takes as a `ralph run` of the same work, one after the other in turn.
-fn job_beside_run(programs: &Programs, folder: &Path, pairs: u32) -> Result<(f64, String)> {
-    let mut times = [Duration::ZERO; 2];
-    for n in 0..pairs {
-        let (run, fleet) = (repository(folder, &format!("run-{n}"))?, repository(folder, &format!("fleet-{n}"))?);
-        let common = ["--agent-cmd", AGENT, "--verify", "true"];
-        let began = Instant::now();
-        ends(&run, &programs.ralph, &[&["run", "Do it", "--promise", "DONE"], &common[..]].concat())?;
-        times[0] += began.elapsed();
-        let began = Instant::now();
-        ends(&fleet, &programs.fleet, &[&["run", "list.json", "--workers", "1"], &common[..]].concat())?;
-        times[1] += began.elapsed();
+/// What a trivial job takes, in milliseconds.
+struct Job {
+    /// As a `ralph run`.
+    run: f64,
+    /// As a fleet of its own.
+    alone: f64,
+    /// As one more job on a fleet's list.
+    next: f64,
+}
+
+impl Job {
+    fn ratio(&self) -> f64 {
+        self.next / self.run
     }
-    let each = |time: Duration| time.as_secs_f64() * 1e3 / f64::from(pairs);
-    let told = format!(
-        "a fleet of one trivial job ({:.0} ms, landing included) beside a `ralph run` of it ({:.0} ms)",
-        each(times[1]),
-        each(times[0])
-    );
-    Ok((times[1].as_secs_f64() / times[0].as_secs_f64(), told))
+}
+
+/// The same work as a run, as a fleet of one job, and as one of many jobs of a fleet, in turn.
+fn job_beside_run(programs: &Programs, folder: &Path, pairs: u32) -> Result<Job> {
+    let common = ["--agent-cmd", AGENT, "--verify", "true"];
+    let (as_run, as_fleet) = (&["run", "Do it", "--promise", "DONE"][..], &["run", "list.json", "--workers", "1"][..]);
+    let ways =
+        [("run", 1, &programs.ralph, as_run), ("alone", 1, &programs.fleet, as_fleet), ("list", 1 + MORE, &programs.fleet, as_fleet)];
+    let mut times = [const { Vec::new() }; 3];
+    for n in 0..pairs {
+        for ((name, jobs, program, args), times) in ways.iter().zip(&mut times) {
+            let project = repository(folder, &format!("{name}-{n}"), *jobs)?;
+            let began = Instant::now();
+            ends(&project, program, &[args, &common[..]].concat())?;
+            times.push(began.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    let [run, alone, list] = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    });
+    Ok(Job { run, alone, next: (list - alone) / f64::from(MORE) })
 }
 
 fn ends(project: &Path, program: &Path, args: &[&str]) -> Result<()> {
@@ -201,11 +237,12 @@ fn person(program: &Path, project: &Path) -> Command {
     command
 }
 
-fn repository(folder: &Path, name: &str) -> Result<PathBuf> {
+fn repository(folder: &Path, name: &str, jobs: u32) -> Result<PathBuf> {
     let project = folder.join(name);
     fs::create_dir_all(&project)?;
     fs::create_dir_all(project.with_extension("home"))?;
-    fs::write(project.join("list.json"), r#"{"features": [{"id": "A", "description": "Do it", "passes": false}]}"#)?;
+    let items: Vec<Value> = (0..jobs).map(|n| json!({ "id": format!("A{n}"), "description": "Do it", "passes": false })).collect();
+    fs::write(project.join("list.json"), json!({ "features": items }).to_string())?;
     for args in [
         &["init", "-q", "-b", "main"][..],
         &["config", "user.name", "Person"],

@@ -217,7 +217,7 @@ pub fn append_named(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Adds a line to a log. When that is longer than `max`, it is put aside as `.log.old`.
-pub(crate) fn append_bounded(path: &Path, line: &[u8], max: u64) -> io::Result<()> {
+pub fn append_bounded(path: &Path, line: &[u8], max: u64) -> io::Result<()> {
     let mut file = options().append(true).create(true).open(path)?;
     file.write_all(line)?;
     // Several processes may find it full at the same moment: the one that locks the file while it still has this name puts it aside.

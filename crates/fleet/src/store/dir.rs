@@ -1,8 +1,8 @@
 //! A folder as the store: for one machine, without a server. Not for network file systems.
 //!
 //! `keys/<key>/<n>` is revision n of a key. A writer links a finished file to the name after the one that it saw; a name is given once, because `link` never
-//! replaces, and no revision is removed while the fleet lives, because a writer that slept could be given its number again. So the numbers of a key have no
-//! gap, and the newest one is found by halving. `changes` names the keys in the order in which they were written. A writer that dies before its line is in there
+//! replaces, and no revision is removed while the fleet lives, because a writer that slept could be given its number again; old ones are emptied. So the numbers of
+//! a key have no gap, and the newest one is found by halving. `changes` names the keys in the order in which they were written. A writer that dies before its line is in there
 //! is made good by a look at everything, now and then.
 
 use std::{
@@ -27,6 +27,9 @@ const LIST_SHARE: u32 = 20;
 
 /// How long a worker tries to take its name: someone may be looking whether it is free.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// So many revisions of a key have their values: to see what happened. Readers want the newest alone.
+const KEPT: Revision = 64;
 
 #[derive(Debug)]
 pub struct Dir {
@@ -98,13 +101,18 @@ impl Dir {
 impl Store for Dir {
     fn get(&self, key: &str) -> Result<Option<Entry>, Error> {
         let folder = self.folder(key)?;
-        let revision = newest(&folder);
-        if revision == 0 {
-            return Ok(None);
+        loop {
+            let revision = newest(&folder);
+            if revision == 0 {
+                return Ok(None);
+            }
+            let path = folder.join(revision.to_string());
+            let value = fs::read(&path).map_err(|e| told(&e, "read", &path))?;
+            // One that is newer: this one may have been emptied in the middle of the reading.
+            if folder.join((revision + 1).to_string()).symlink_metadata().is_err() {
+                return Ok(Some(Entry { revision, value }));
+            }
         }
-        let path = folder.join(revision.to_string());
-        let value = fs::read(&path).map_err(|e| told(&e, "read", &path))?;
-        Ok(Some(Entry { revision, value }))
     }
 
     fn put_if(&self, key: &str, value: &[u8], revision: Revision) -> Result<Put, Error> {
@@ -125,6 +133,9 @@ impl Store for Dir {
             Ok(()) => {
                 // The value is there. Readers who miss this line find it when they list everything.
                 let _ = append_to(&self.root.join("changes"), key);
+                if revision >= KEPT {
+                    empty(&folder, revision + 1 - KEPT);
+                }
                 Ok(Put::Stored(revision + 1))
             }
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(Put::Lost),
@@ -160,23 +171,22 @@ impl Store for Dir {
         if length == cursor.at {
             return Ok(Changes::Of(Vec::new()));
         }
-        let mut text = Vec::new();
-        let read = File::open(&path).and_then(|mut file| {
-            file.seek(SeekFrom::Start(cursor.at))?;
-            file.take(length - cursor.at).read_to_end(&mut text)
-        });
-        read.map_err(|e| told(&e, "read", &path))?;
-        // A line that is still being written is read the next time.
-        let whole = text.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
-        let text = String::from_utf8_lossy(&text[..whole]);
+        let bytes = whole_lines(&path, cursor.at, length - cursor.at).map_err(|e| told(&e, "read", &path))?;
+        let text = String::from_utf8_lossy(&bytes);
         let keys: BTreeSet<&str> = text.lines().collect();
         let mut changed = Vec::with_capacity(keys.len());
         for key in keys {
             changed.extend(self.get(key)?.map(|entry| (key.to_owned(), entry)));
         }
         // Only now: after an error the same changes are read again.
-        cursor.at += whole as u64;
+        cursor.at += bytes.len() as u64;
         Ok(Changes::Of(changed))
+    }
+
+    fn let_go(&self, key: &str) -> Result<(), Error> {
+        let folder = self.folder(key)?;
+        (1..newest(&folder)).for_each(|revision| empty(&folder, revision));
+        Ok(())
     }
 
     fn append(&self, log: &str, line: &str) -> Result<(), Error> {
@@ -186,12 +196,12 @@ impl Store for Dir {
         append_to(&self.root.join("logs").join(log), line)
     }
 
-    fn read_log(&self, log: &str) -> Result<Vec<String>, Error> {
+    fn log_since(&self, log: &str, from: &mut u64) -> Result<Vec<String>, Error> {
         let path = self.root.join("logs").join(log);
-        match fs::read(&path) {
-            Ok(bytes) => {
-                let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
-                Ok(String::from_utf8_lossy(&bytes[..whole]).lines().map(str::to_owned).collect())
+        match whole_lines(&path, *from, u64::MAX) {
+            Ok(text) => {
+                *from += text.len() as u64;
+                Ok(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(e) => Err(told(&e, "read", &path)),
@@ -224,6 +234,23 @@ impl Store for Dir {
             Err(e) => Err(told(&e, "read", &path)),
         }
     }
+}
+
+/// Takes an old revision's value away. Its name stays, so that no writer is given its number again.
+fn empty(folder: &Path, revision: Revision) {
+    let path = folder.join(revision.to_string());
+    if path.metadata().is_ok_and(|file| file.len() > 0) {
+        let _ = OpenOptions::new().write(true).truncate(true).open(path);
+    }
+}
+
+/// The lines of a file from there on, at most so many bytes of them. One that is still being written is read the next time.
+fn whole_lines(path: &Path, from: u64, most: u64) -> io::Result<Vec<u8>> {
+    let (mut file, mut bytes) = (File::open(path)?, Vec::new());
+    file.seek(SeekFrom::Start(from))?;
+    file.take(most).read_to_end(&mut bytes)?;
+    bytes.truncate(bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1));
+    Ok(bytes)
 }
 
 fn append_to(path: &Path, line: &str) -> Result<(), Error> {

@@ -133,8 +133,13 @@ impl Store for Memory {
         self.answer(|kept| kept.logs.entry(log.to_owned()).or_default().push(line.to_owned()))
     }
 
-    fn read_log(&self, log: &str) -> Result<Vec<String>, Error> {
-        self.answer(|kept| kept.logs.get(log).cloned().unwrap_or_default())
+    fn log_since(&self, log: &str, from: &mut u64) -> Result<Vec<String>, Error> {
+        self.answer(|kept| {
+            let lines = kept.logs.get(log).map_or(&[][..], Vec::as_slice);
+            let new = lines.iter().skip(usize::try_from(*from).unwrap_or(usize::MAX)).cloned().collect();
+            *from = lines.len() as u64;
+            new
+        })
     }
 
     fn hold(&self, worker: &str) -> Result<Box<dyn Hold>, Error> {

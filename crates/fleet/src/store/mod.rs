@@ -98,11 +98,21 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// What changed since the cursor, which moves on.
     fn changes(&self, cursor: &mut Cursor) -> Result<Changes, Error>;
 
+    /// A key that is not written any more: its older values may go. A revision is never given twice all the same.
+    fn let_go(&self, _key: &str) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Adds a line to a log. Lines of several writers do not mix.
     fn append(&self, log: &str, line: &str) -> Result<(), Error>;
 
-    /// All lines of a log, whole ones only.
-    fn read_log(&self, log: &str) -> Result<Vec<String>, Error>;
+    /// The lines of a log, whole ones only, that came after those which a reader has: `from` is the driver's own count of them, 0 at first, and moves on.
+    fn log_since(&self, log: &str, from: &mut u64) -> Result<Vec<String>, Error>;
+
+    /// All lines of a log that are kept.
+    fn read_log(&self, log: &str) -> Result<Vec<String>, Error> {
+        self.log_since(log, &mut 0)
+    }
 
     /// Takes the name of a worker; an error if a living one has it.
     fn hold(&self, worker: &str) -> Result<Box<dyn Hold>, Error>;

@@ -205,3 +205,51 @@ fn f2_a_full_disk_is_told_and_nothing_is_lost() {
     assert!(said.contains("code 1") && (said.contains("the queue is full") || said.contains("No space left")), "{said}");
     assert!(said.contains("First thing") && said.contains("Third thing") && !said.contains("Second thing"), "{said}");
 }
+
+/// A disk that is full when an iteration ends: what the agent did is saved once there is space, also what it did not commit.
+#[test]
+fn f3_a_full_disk_loses_no_work() {
+    let agent = "fill=\"$FILL/fill\"\n\
+        if [ ! -e half.txt ]; then echo half > half.txt; mkdir \"$fill\"; n=0; while : > \"$fill/$n\"; do n=$((n+1)); done 2>/dev/null; exit; fi\n\
+        echo whole >> half.txt; say x\n";
+    let bed = Bed::new(&[("a.txt", "a\n")], agent);
+    assert_eq!(bed.fleet(&["add", "First", "thing"]).0, 0);
+    let fleets = bed.root.path().join("home/.local/state/ralph/fleets");
+    let hub = fs::read_dir(fleets).unwrap().next().unwrap().unwrap().path().join("hub.git");
+    // Space is there, and names for 400 files.
+    let line = "\"$@\" & while [ ! -e \"$MARKS/free\" ]; do sleep 0.1; done; rm -r \"$FILL/fill\"; wait $!";
+    let Some(mut command) = on_a_small_disk(&bed, &hub, "2g,nr_inodes=400", line) else { return println!("skipped: no namespaces here") };
+    let agent = format!("sh '{}'", bed.root.path().join("agent.sh").display());
+    command.env("FILL", &hub).arg(bed.command(&[]).get_program());
+    command.args(["run", "--agent-cmd", &agent, "--workers", "1", "--verify", "true"]);
+    let mut run = spawn(&bed, &mut command);
+    bed.until("the word", || bed.fleet(&["status"]).1.contains("cannot be saved"));
+    fs::write(bed.marks().join("free"), "").unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(0), "{}", bed.log());
+    assert_eq!(bed.git(&["show", "ralph/tasks:half.txt"]), "half\nwhole");
+}
+
+/// Nothing grows with the number of jobs: not the temporary files of a slot, not what is kept of jobs that are over, not the records' old values.
+#[test]
+fn f3_what_jobs_leave_behind_is_cleared_away() {
+    let agent = "ls -A \"$TMPDIR\" >> \"$MARKS/found\"; touch \"$TMPDIR/$task\"; git stash list >> \"$MARKS/found\"; git branch | grep -v '^\\*' >> \"$MARKS/found\"\n\
+        echo x > stashed; git add stashed; git stash -q; git branch mine; echo x > \"$task.txt\"; say x\n";
+    let items = [("A", "alpha"), ("B", "beta"), ("C", "gamma")];
+    let bed = Bed::new(&[("feature_list.json", &compact(&items))], agent);
+    let (code, said) = bed.run("feature_list.json", &["--workers", "1", "--verify", "true"]);
+    assert_eq!((code, lines(&bed.marks().join("found"))), (0, Vec::<String>::new()), "{said}");
+    let fleets = bed.root.path().join("home/.local/state/ralph/fleets");
+    let root = fs::read_dir(fleets).unwrap().next().unwrap().unwrap().path();
+    let hub = root.join("hub.git");
+    assert_eq!(bed.git(&["--git-dir", hub.to_str().unwrap(), "for-each-ref", "refs/ralph-fleet*"]), "");
+    let names = |folder: &str| {
+        let mut names: Vec<String> =
+            fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!((names("jobs/a"), names("jobs")), (vec!["events.jsonl".to_owned()], ["a", "b", "c", "lander"].map(str::to_owned).to_vec()));
+    let keys = root.join("queue/keys/job.a");
+    let filled = names("queue/keys/job.a").iter().filter(|n| fs::metadata(keys.join(n)).unwrap().len() > 0).count();
+    assert!(names("queue/keys/job.a").len() > 4 && filled == 1, "{filled} values");
+}

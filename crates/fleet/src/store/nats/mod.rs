@@ -124,9 +124,11 @@ impl Store for Nats {
         self.ask(self.link.patiently(|| self.link.append(log, &line, &id)))
     }
 
-    fn read_log(&self, log: &str) -> Result<Vec<String>, Error> {
+    fn log_since(&self, log: &str, from: &mut u64) -> Result<Vec<String>, Error> {
         checked(log)?;
-        self.ask(self.link.patiently(|| read_log(&self.link, log)))
+        let (lines, next) = self.ask(self.link.patiently(|| log_since(&self.link, log, *from)))?;
+        *from = next;
+        Ok(lines)
     }
 
     fn hold(&self, worker: &str) -> Result<Box<dyn Hold>, Error> {
@@ -142,16 +144,18 @@ impl Store for Nats {
     }
 }
 
-/// All lines that are there now.
-async fn read_log(link: &Link, log: &str) -> Result<Vec<String>, Error> {
-    let (mut messages, pending) = watch::deliver(link, &link.log, &link.settings.log_subject(log), DeliverPolicy::All).await?;
-    let mut lines = Vec::new();
+/// The lines that are there now and are newer than a number of the stream's, and the number of the last one.
+async fn log_since(link: &Link, log: &str, from: u64) -> Result<(Vec<String>, u64), Error> {
+    let policy = if from == 0 { DeliverPolicy::All } else { DeliverPolicy::ByStartSequence { start_sequence: from + 1 } };
+    let (mut messages, pending) = watch::deliver(link, &link.log, &link.settings.log_subject(log), policy).await?;
+    let (mut lines, mut last) = (Vec::new(), from);
     while (lines.len() as u64) < pending {
         let next = tokio::time::timeout(link.settings.timeout, messages.next()).await;
         let Ok(Some(Ok(message))) = next else { return Err(Error::Unreachable(format!("the log {log} did not come whole"))) };
+        last = message.info().map_or(last, |info| info.stream_sequence);
         lines.push(String::from_utf8_lossy(&message.payload).into_owned());
     }
-    Ok(lines)
+    Ok((lines, last))
 }
 
 fn checked(key: &str) -> Result<(), Error> {
