@@ -22,6 +22,7 @@ const CRATES: [(&str, &[&str]); 3] = [
             "exit",
             "help",
             "agents_shell",
+            "arena",
             "find_loop",
             "doctor",
             "statusline",
