@@ -59,9 +59,10 @@ fn dir() -> Result<Driver, Skip> {
     let (place, keys) = (root.to_str().unwrap().to_owned(), root.join("keys"));
     let history = move |key: &str| {
         let count = std::fs::read_dir(keys.join(key)).unwrap().count();
-        let values = (1..=count).map(|n| std::fs::read(keys.join(key).join(n.to_string())).unwrap());
-        // Every revision has its name; only old ones are emptied.
-        values.skip_while(Vec::is_empty).collect()
+        let value = |n: usize| std::fs::read(keys.join(key).join(n.to_string())).unwrap();
+        // Every revision has its name. Old ones are emptied, but for what a killed writer did not live to empty.
+        let kept = (1..=count).rev().take_while(|n| !value(*n).is_empty()).last().unwrap_or(count);
+        (kept..=count).map(value).collect()
     };
     let open: Open = Box::new(move || Arc::new(Dir::open(&root).unwrap()));
     Ok(Driver { open, place: Some(place), history: Box::new(history), lease: None, _kept: Box::new(folder) })

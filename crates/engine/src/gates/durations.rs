@@ -32,7 +32,7 @@ pub fn shown(command: &Command) -> String {
 }
 
 /// The middle one of the last runs of this gate with this command, by how long they took.
-pub fn usual_ms(project: &Project, gate: &str, shown: &str) -> Option<u64> {
+pub(crate) fn usual_ms(project: &Project, gate: &str, shown: &str) -> Option<u64> {
     middle(&project.load::<Vec<u64>>(&path(gate, shown))?)
 }
 

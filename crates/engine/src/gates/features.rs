@@ -55,7 +55,7 @@ pub fn proven(project: &Project, path: &str, items: &[Item]) -> Vec<bool> {
 }
 
 /// Runs an item's commands in order, up to the first that does not pass; the last finding, or `None` if it has none.
-pub fn prove(path: &str, item: &Item, ctx: &Context<'_>) -> Option<Finding> {
+pub(crate) fn prove(path: &str, item: &Item, ctx: &Context<'_>) -> Option<Finding> {
     let mut last = None;
     for gate in gates_of(ctx.project, path, item) {
         let Check::Command(wanted) = &gate.check else { continue };

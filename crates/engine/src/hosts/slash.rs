@@ -26,7 +26,7 @@ pub enum Verb {
 
 /// The verb of a command name, with or without its slash. Short names are the well-known ones; scoped names are those of ralph's own plugin, so that
 /// another plugin's `ralph-loop:ralph-loop` stays that plugin's.
-pub fn verb(name: &str) -> Option<Verb> {
+pub(crate) fn verb(name: &str) -> Option<Verb> {
     match name.trim_start_matches('/') {
         "ralph-loop" | "ralph" | "ralph:loop" | "ralph:start" | "ralph:ralph-loop" | "ralph:ralph" => Some(Verb::Start),
         "cancel-ralph" | "ralph-cancel" | "ralph:cancel" | "ralph:cancel-ralph" => Some(Verb::Cancel),
@@ -232,7 +232,7 @@ fn is_whole(args: &str, promise: &Range<usize>, prompt: &str) -> Result<(), Stri
 }
 
 /// The help of a command.
-pub fn help(verb: Verb) -> String {
+pub(crate) fn help(verb: Verb) -> String {
     match verb {
         Verb::Start => start_help(),
         Verb::Cancel => "/cancel-ralph [NAME]: end the loop; its file goes to .ralph/archive.".to_owned(),

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The word for the files as they are.
-pub const NOW: &str = "now";
+pub(crate) const NOW: &str = "now";
 
 /// Two states of the files.
 #[derive(Debug)]

@@ -100,7 +100,7 @@ fn set_aside(repository: &Repository, loop_id: &str, iteration: u64, tree: &str)
 }
 
 /// Whether the files after an iteration of a loop are kept; 0 is the moment before the first one.
-pub fn has(project: &Project, loop_id: &str, iteration: u64, limit: Duration) -> Result<bool, String> {
+pub(crate) fn has(project: &Project, loop_id: &str, iteration: u64, limit: Duration) -> Result<bool, String> {
     let Some(repository) = Repository::of(project, limit)? else { return Ok(false) };
     Ok(repository.reference(&format!("{}{iteration}", folder(&repository, loop_id)))?.is_some())
 }

@@ -56,7 +56,7 @@ pub(super) fn tail(path: &Path) -> Tail {
 }
 
 /// The last record of a loop that has a file, and the loop's state.
-pub fn live(project: &Project, found: &LoopOnDisk) -> (Option<Record>, State) {
+pub(crate) fn live(project: &Project, found: &LoopOnDisk) -> (Option<Record>, State) {
     let last = seal::last_of(project, &found.name, &found.id());
     let state = last.as_ref().map(|r| r.state.clone().of_live_file(found.parsed.as_ref().ok())).unwrap_or_default();
     (last, state)
@@ -118,7 +118,7 @@ pub(crate) fn recent_history(path: &Path) -> History {
 }
 
 /// Whether `ralph run` ever started a session for a loop, as far as the end of its journal tells. After an ending it counts as another loop.
-pub fn has_begun(path: &Path) -> bool {
+pub(crate) fn has_begun(path: &Path) -> bool {
     let end = files::read_end(path, 32 * TAIL).unwrap_or_default();
     let has_begun = |begun: bool, record: &Record| record.state.ended.is_none() && (begun || matches!(record.event, Event::Began { .. }));
     records(&end).0.iter().fold(false, has_begun)

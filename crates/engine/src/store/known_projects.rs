@@ -19,7 +19,7 @@ use crate::{
 const LONGEST: usize = 16 << 10;
 
 /// All of them, by folder, except those that are gone or have no `.ralph` any more.
-pub fn remembered() -> Vec<Project> {
+pub(crate) fn remembered() -> Vec<Project> {
     env::state_dir().map(|state| within(&state)).unwrap_or_default()
 }
 

@@ -134,18 +134,18 @@ fn listing(project: &Project) -> Listing {
 }
 
 /// Whether a folder holds a loop of its own, without reading it.
-pub fn mark(project: &Project) -> bool {
+pub(crate) fn mark(project: &Project) -> bool {
     !listing(project).names.is_empty() || feature_folder::marks(project.root())
 }
 
 /// Whether there is any loop.
-pub fn any(project: &Project) -> bool {
+pub(crate) fn any(project: &Project) -> bool {
     let listing = listing(project);
     !listing.names.is_empty() || (listing.folder && feature_folder::live(project).is_some())
 }
 
 /// Reads the loop file of that name; `None` if there is none.
-pub fn read(project: &Project, name: &str) -> Result<Option<LoopOnDisk>, Error> {
+pub(crate) fn read(project: &Project, name: &str) -> Result<Option<LoopOnDisk>, Error> {
     let path = project.claude().join(file_of(name));
     match files::read(&path, MAX_FILE_BYTES) {
         Ok(bytes) => {
@@ -194,7 +194,7 @@ pub fn all(project: &Project) -> Vec<LoopOnDisk> {
 }
 
 /// The same with the feature folders of other sessions, for people who look or name one.
-pub fn known(project: &Project) -> Vec<LoopOnDisk> {
+pub(crate) fn known(project: &Project) -> Vec<LoopOnDisk> {
     let mut all = all(project);
     all.extend(feature_folder::others(project, feature_folder::Want::Live));
     all

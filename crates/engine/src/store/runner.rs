@@ -13,7 +13,7 @@ use crate::{
 const BECOMES: Duration = Duration::from_secs(10);
 
 /// Takes the lock of a loop's run. `Err(Some(pid))`: that process has it.
-pub fn carry(project: &Project, loop_id: &str) -> Result<Result<Lock, Option<u32>>, Error> {
+pub(crate) fn carry(project: &Project, loop_id: &str) -> Result<Result<Lock, Option<u32>>, Error> {
     let path = project.folder("locks")?.join(format!("{loop_id}.runner"));
     let take = |patience| Lock::take(&path, patience).map_err(Error::io("lock", &path));
     let mut lock = take(Duration::ZERO)?;
@@ -31,7 +31,7 @@ pub fn this(mark: &str, inner_limit: u64) -> Runner {
     Runner { pid, born_ms: clock::birth_of(pid), mark: mark.to_owned(), inner_limit, ..Runner::default() }
 }
 
-pub fn is_alive(runner: &Runner) -> bool {
+pub(crate) fn is_alive(runner: &Runner) -> bool {
     process::is_same(runner.pid, runner.born_ms)
 }
 

@@ -169,7 +169,7 @@ pub(crate) fn last_of(project: &Project, name: &str, id: &str) -> Option<Record>
 }
 
 /// Whether ralph has a seal of this loop. Without a state folder every loop is believed.
-pub fn is_known(project: &Project, id: &str) -> bool {
+pub(crate) fn is_known(project: &Project, id: &str) -> bool {
     sealed(project, id).is_some() || !project.keeps_state()
 }
 

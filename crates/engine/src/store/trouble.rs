@@ -81,7 +81,7 @@ fn path() -> Option<PathBuf> {
 }
 
 /// Logs a failure, unless it is there already.
-pub fn note(project: &Project, event: &str, code: Reason, cause: &str) {
+pub(crate) fn note(project: &Project, event: &str, code: Reason, cause: &str) {
     // A state folder in the project is not used.
     let Some(path) = path().filter(|_| project.keeps_state()) else { return };
     let trouble = Trouble {

@@ -37,7 +37,7 @@ fn system_zone() -> Option<TimeZone> {
 }
 
 /// A moment for people: `2026-11-15 10:30:00 CET`.
-pub fn local(at: Millis) -> String {
+pub(crate) fn local(at: Millis) -> String {
     time::in_zone(at, zone())
 }
 
@@ -53,7 +53,7 @@ pub fn shortly(at: Millis) -> String {
 
 /// Milliseconds on a clock that is the same for all processes and is never set.
 #[cfg(unix)]
-pub fn uptime_ms() -> u64 {
+pub(crate) fn uptime_ms() -> u64 {
     #[cfg(target_os = "linux")]
     let id = rustix::time::ClockId::Boottime;
     #[cfg(not(target_os = "linux"))]
@@ -64,7 +64,7 @@ pub fn uptime_ms() -> u64 {
 
 /// Without such a clock in the standard library, the wall clock has to do.
 #[cfg(not(unix))]
-pub fn uptime_ms() -> u64 {
+pub(crate) fn uptime_ms() -> u64 {
     u64::try_from(now()).unwrap_or(0)
 }
 
@@ -72,7 +72,7 @@ pub fn uptime_ms() -> u64 {
 ///
 /// Two hooks that the client starts for one stop are born within a few milliseconds of each other, however late the machine lets the second one run.
 /// This tells a second report of one stop from the next stop. Where the system does not tell, it is the current time.
-pub fn born_ms() -> u64 {
+pub(crate) fn born_ms() -> u64 {
     birth_from_proc("self").unwrap_or_else(uptime_ms)
 }
 

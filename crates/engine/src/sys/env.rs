@@ -12,7 +12,7 @@ pub(crate) fn os(name: &str) -> Option<OsString> {
 }
 
 /// All variables that are text.
-pub fn all() -> impl Iterator<Item = (String, String)> {
+pub(crate) fn all() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
@@ -43,7 +43,7 @@ pub fn is_on(value: &str) -> bool {
 }
 
 /// Set for every command of a gate, to the gate's name.
-pub const GATE: &str = "RALPH_GATE";
+pub(crate) const GATE: &str = "RALPH_GATE";
 
 /// How many commands of gates may run at a time on this machine; `None`: any number. A fleet sets it for all that it starts.
 pub(crate) fn gates_at_once() -> Option<u64> {
@@ -59,7 +59,7 @@ pub(crate) fn is_within_gate() -> bool {
 }
 
 /// Set for every session of `ralph run` and all its children: which loop, and which run.
-pub const RUN: &str = "RALPH_RUN";
+pub(crate) const RUN: &str = "RALPH_RUN";
 
 /// The mark of the run that this process's session belongs to.
 pub(crate) fn run_mark() -> Option<String> {
@@ -250,6 +250,6 @@ pub(crate) fn time_scale() -> i64 {
 }
 
 /// A fault to provoke, in builds with debug assertions only: `panic`.
-pub fn fault() -> Option<String> {
+pub(crate) fn fault() -> Option<String> {
     if cfg!(debug_assertions) { text("RALPH_FAULT") } else { None }
 }

@@ -49,7 +49,7 @@ pub fn open_regular(path: &Path) -> io::Result<(File, u64)> {
 }
 
 /// Whether an error means that there is no such file.
-pub fn is_missing(e: &io::Error) -> bool {
+pub(crate) fn is_missing(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 

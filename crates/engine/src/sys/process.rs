@@ -39,7 +39,7 @@ pub fn is_alive(_pid: u32) -> bool {
 }
 
 /// Whether a process runs and is the one that was born then, not another one with the same number.
-pub fn is_same(pid: u32, born_ms: Option<u64>) -> bool {
+pub(crate) fn is_same(pid: u32, born_ms: Option<u64>) -> bool {
     is_alive(pid) && clock::birth_of(pid) == born_ms
 }
 
@@ -76,12 +76,12 @@ fn is_executable(path: &Path) -> bool {
 }
 
 #[cfg(unix)]
-pub fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
 #[cfg(not(unix))]
-pub fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     false
 }
 

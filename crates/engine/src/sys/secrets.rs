@@ -21,12 +21,12 @@ pub fn mask(text: &str) -> String {
 }
 
 /// The same for lines of JSON, and for bytes that need not be text.
-pub fn mask_bytes(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn mask_bytes(bytes: &[u8]) -> Vec<u8> {
     own().mask_bytes(bytes)
 }
 
 /// For what comes in parts.
-pub fn masking() -> Masking {
+pub(crate) fn masking() -> Masking {
     Masking::new(own())
 }
 
@@ -36,7 +36,7 @@ pub fn opening(text: &str, max: usize) -> String {
 }
 
 /// The last `max` characters, on one line.
-pub fn excerpt(text: &str, max: usize) -> String {
+pub(crate) fn excerpt(text: &str, max: usize) -> String {
     let from = text.ceil_char_boundary(text.len().saturating_sub(4 * max + AROUND));
     text::excerpt(&mask(&text[from..]), max)
 }

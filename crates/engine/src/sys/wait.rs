@@ -10,13 +10,13 @@ use ralph_core::text::time::Millis;
 use super::clock;
 
 /// How often to look for what another process does at any moment.
-pub const SOON: Duration = Duration::from_millis(20);
+pub(crate) const SOON: Duration = Duration::from_millis(20);
 
 /// How soon a wish to end is seen while nothing else happens.
 pub const INTERRUPT: Duration = Duration::from_millis(200);
 
 /// Looks every `step`, for no longer than `limit`, and once more when that is over. `None`: there was nothing to see.
-pub fn poll<T>(limit: Duration, step: Duration, look: impl FnMut() -> Option<T>) -> Option<T> {
+pub(crate) fn poll<T>(limit: Duration, step: Duration, look: impl FnMut() -> Option<T>) -> Option<T> {
     poll_more_rarely(limit, step, step, look)
 }
 

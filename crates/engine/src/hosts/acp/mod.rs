@@ -73,7 +73,7 @@ const ANY: Headless = Headless {
 };
 
 /// A line of `--acp-cmd`.
-pub static COMMAND: AcpAgent = AcpAgent { name: "acp", title: "the ACP agent", headless: ANY, tried: Tried::No };
+pub(crate) static COMMAND: AcpAgent = AcpAgent { name: "acp", title: "the ACP agent", headless: ANY, tried: Tried::No };
 
 const fn agent(name: &'static str, title: &'static str, program: &'static str, install: &'static str) -> AcpAgent {
     AcpAgent { name, title, headless: Headless { program, install, ..ANY }, tried: Tried::No }

@@ -47,7 +47,7 @@ const WITH_COMMANDS: [&str; 31] = [
 const RUNS: [&str; 3] = ["run", "exec", "tool"];
 
 /// The subject of a call: the command, the file, the address.
-pub fn what(input: &Value) -> String {
+pub(crate) fn what(input: &Value) -> String {
     const KEYS: [&str; 12] =
         ["command", "file_path", "notebook_path", "url", "query", "pattern", "path", "description", "skill", "prompt", "task_id", "name"];
     let named = KEYS.iter().find_map(|key| input.get(key)?.as_str());

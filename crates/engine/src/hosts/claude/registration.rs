@@ -116,7 +116,7 @@ pub const BLOCK_CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
 
 /// The entry of one hook with this limit, field by field, in exec form: no shell, so no quoting. A client before 2.1.139 runs the bare command,
 /// which acts as the hook too.
-pub fn entry(hook: &Hook, timeout: u64, command: &str, via: &str) -> Vec<(&'static str, Value)> {
+pub(crate) fn entry(hook: &Hook, timeout: u64, command: &str, via: &str) -> Vec<(&'static str, Value)> {
     let args = json!(hook.args(timeout, via));
     let mut fields = vec![("type", "command".into()), ("command", command.into()), ("args", args), ("timeout", timeout.into())];
     fields.extend(hook.status.map(|status| ("statusMessage", status.into())));

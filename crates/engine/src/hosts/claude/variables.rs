@@ -29,7 +29,7 @@ pub fn session() -> Option<String> {
 }
 
 /// The client and its version: `claude-code_2-1-325_harness`.
-pub fn ai_agent() -> Option<String> {
+pub(crate) fn ai_agent() -> Option<String> {
     env::text("AI_AGENT")
 }
 
@@ -67,7 +67,7 @@ pub(super) fn is_of_client(ai_agent: &str) -> bool {
 }
 
 /// The client's own cap on consecutive blocks.
-pub fn block_cap() -> Option<String> {
+pub(crate) fn block_cap() -> Option<String> {
     env::text("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")
 }
 

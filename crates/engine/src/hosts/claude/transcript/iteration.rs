@@ -111,7 +111,7 @@ pub fn last_iteration(source: &(impl Source + ?Sized), before: &Before<'_>, even
 }
 
 /// Enough of a queued text to know it again.
-pub const QUEUED: usize = 200;
+pub(crate) const QUEUED: usize = 200;
 
 /// How the client frames the text of a stop hook, with which a new iteration begins.
 const HOOK_FEEDBACK: &str = "Stop hook ";

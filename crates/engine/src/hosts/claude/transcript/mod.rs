@@ -15,7 +15,8 @@ use backwards::LinesBack;
 pub(crate) use backwards::OpenFile;
 pub use backwards::Source;
 pub(crate) use files::{Transcript, find, of_subagents};
-pub use iteration::{Before, Iteration, QUEUED, last_iteration};
+pub(crate) use iteration::QUEUED;
+pub use iteration::{Before, Iteration, last_iteration};
 pub(super) use line::{Kind, Line, has};
 
 /// How the client records Esc and Ctrl-C.
