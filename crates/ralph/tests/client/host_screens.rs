@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use crate::{
-    hosts::{Bed, Held, in_every_agent, typed, wait_until},
+    hosts::{Bed, Held, in_every_agent, times_sent_back, typed, wait_until},
     real::{LOOP, RALPH},
 };
 use ralph_testkit::{Agent, ModelServer, Reply, Request, Tui, or_skip};
@@ -23,11 +23,6 @@ fn dense(text: &str) -> String {
 
 fn sees(tui: &Tui, text: &str) {
     tui.expect(text, SOON, |screen| dense(screen).contains(&dense(text)));
-}
-
-/// How often the model has been told of a stop that was sent back. Some agents ask it for other things in between.
-fn times_sent_back(request: &Request) -> usize {
-    request.all_text().matches("[ralph] ").count()
 }
 
 /// As `docs/hosts.md` says it, for the agents that have a status line.

@@ -290,7 +290,13 @@ pub(crate) fn typed(agent: &Agent, command: &str) -> String {
 
 /// Whether the model has been told of a stop that was sent back. Some agents ask it for other things in between.
 fn is_sent_back(request: &Request) -> bool {
-    request.all_text().contains("[ralph] ")
+    times_sent_back(request) > 0
+}
+
+/// How often. What ralph says in a session begins with its name; a line that Copilot's agent passes on to its person sends nothing back.
+pub(crate) fn times_sent_back(request: &Request) -> usize {
+    let text = request.all_text();
+    text.matches("[ralph] ").count() - text.matches("[ralph] Tell the person").count()
 }
 
 /// With the patience that opencode needs beside other tests: half a minute for each of its turns.
