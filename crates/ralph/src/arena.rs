@@ -70,8 +70,8 @@ impl Arena {
     }
 }
 
-// SAFETY: a piece of the arena is aligned as asked (its beginning is aligned to ALIGN, and `from` to the layout), lies in it as a whole, and overlaps no other that is in use:
-// `next` moves back only over the very last piece, by whoever gives that up. Everything else is the system's allocator, which gets back exactly what it gave.
+// SAFETY: a piece of the arena is aligned as asked (its beginning is aligned to ALIGN, and `from` to the layout), is in it as a whole, and overlaps no other that is in use:
+// `next` moves back only over the very last piece, by the caller that gives it up. Everything else is the system's allocator, which gets back exactly what it gave.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise is passed on.
@@ -83,7 +83,7 @@ unsafe impl GlobalAlloc for Arena {
             // SAFETY: the caller's promise is passed on.
             return unsafe { System.alloc_zeroed(layout) };
         };
-        // It may have been given out before. SAFETY: the piece has that size, and is nobody else's.
+        // It may have been given out before. SAFETY: the piece has that size, and no one else has it.
         unsafe { piece.write_bytes(0, layout.size()) };
         piece
     }

@@ -96,7 +96,7 @@ fn after_clear(call: &Call, session: &str) -> Result<Outcome, Error> {
 }
 
 /// Whether a loop belongs to the session that was cleared just now: it has the same process, or, where a process says nothing, the session said so as it ended.
-/// Where that is not told either, an armed loop may be that of a session that lives beside this one. A paused one does nothing by itself, whoever has it.
+/// Where that is not told either, an armed loop may be that of a session that lives beside this one. A paused one does nothing by itself.
 fn was_cleared(call: &Call, found: &loops::LoopOnDisk) -> bool {
     let state = journal::live_state(&call.project, found);
     match call.client.pid() {

@@ -78,7 +78,7 @@ fn f3_forty_jobs_on_three_machines_land_once_each_under_a_nemesis() {
     let remote = bed.root.path().join("remote.git");
     bed.git(&["clone", "-q", "--bare", ".", remote.to_str().unwrap()]);
     let url = server.url();
-    // Whoever is first makes the bucket: this one keeps all values of a job.
+    // The first one makes the bucket: this one keeps all values of a job.
     drop(nats::Nats::open(nats::Settings { history: 64, ..nats::Settings::new(&url, "feature-list") }).unwrap());
     let mut more = vec!["--workers", "1", "--verify", "true", "--queue", &url, "--lease", "5", "--remote", remote.to_str().unwrap()];
     more.extend(["--fleet", "feature_list"]);
@@ -152,7 +152,7 @@ fn run_ended(remote: &std::path::Path) -> bool {
     git_log(remote).lines().filter(|line| !line.is_empty()).count() >= JOBS
 }
 
-/// The server took each write from whoever had the job by then, and each job landed once.
+/// The server took each write from the job's holder at that time, and each job landed once.
 fn no_stale_write(url: &str) {
     let histories = histories::of_jobs(url, "feature-list");
     histories::check(&histories, JOBS, |_| None);

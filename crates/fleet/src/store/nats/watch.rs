@@ -1,6 +1,6 @@
 //! What this process sees of the bucket: all keys with their values, followed change by change, and for how long each has stood still.
 //!
-//! Time counts only while the server answers. Whoever did not write while nobody could write is not gone, so every interruption, and a server that is full, starts a new *era*, and
+//! Time counts only while the server answers. A holder that did not write while no one could write is not gone, so every interruption, and a server that is full, starts a new *era*, and
 //! a value stands still from its last change or from the beginning of the era, whichever is later.
 
 use std::{
