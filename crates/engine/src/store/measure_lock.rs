@@ -49,6 +49,6 @@ mod tests {
         drop(turn);
         // Another test's child has a copy of the file for the moment between its fork and its exec.
         let free = || (!is_taken(&project, "main-1")).then_some(());
-        assert!(wait::poll(Duration::from_secs(60), wait::SOON, free).is_some());
+        assert!(wait::poll(Duration::from_mins(1), wait::SOON, free).is_some());
     }
 }
