@@ -365,7 +365,9 @@ fn h3_an_error_costs_nothing_and_esc_pauses_the_loop_in_opencode() {
     tui.submit("something else");
     tui.expect_text("Hello.", SOON);
     let iteration = value_in(&bed.project.read(LOOP), "iteration");
-    assert_eq!((bed.codes(), iteration), (vec!["promise.missing".to_owned()], "2".to_owned()));
+    // The stop after "Hello." is that of a paused loop. It counts for nothing, and may have come by now.
+    let counted: Vec<String> = bed.codes().into_iter().filter(|code| code != "loop.paused").collect();
+    assert_eq!((counted, iteration), (vec!["promise.missing".to_owned()], "2".to_owned()));
 }
 
 /// Qwen Code lists commands among the skills that its model may call, and calls hooks as if they had been typed. In a mode that allows edits only, that would be a
