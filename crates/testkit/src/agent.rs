@@ -222,7 +222,15 @@ static AGENTS: [Agent; 9] = [
             let provider = json!({"npm": "@ai-sdk/openai-compatible", "name": "Fake", "options": options, "models": models});
             let settings =
                 json!({"model": format!("fake/{MODEL}"), "autoupdate": false, "share": "disabled", "provider": {"fake": provider}});
-            vec![(".config/opencode/opencode.json", settings.to_string())]
+            // Its plugins' library counts as installed, and no plugin of ours needs it: without these it comes from npm at each start, 60 MB of it.
+            let library = json!({"dependencies": {"@opencode-ai/plugin": "*"}});
+            let lock = json!({"name": "opencode", "lockfileVersion": 3, "packages": {"": library}});
+            vec![
+                (".config/opencode/opencode.json", settings.to_string()),
+                (".config/opencode/package.json", library.to_string()),
+                (".config/opencode/package-lock.json", lock.to_string()),
+                (".config/opencode/node_modules/.keep", String::new()),
+            ]
         },
         shell: |command| ("bash", json!({"command": command, "description": "run it"})),
     },
@@ -285,6 +293,11 @@ impl Agent {
             }
         };
         std::iter::once(pinned).chain(nightly::is_on().then_some(newest).into_iter().filter_map(|newest| newest()))
+    }
+
+    /// The same in the nightly run, and none in any other.
+    pub fn nightly_releases(name: &str) -> impl Iterator<Item = &'static Self> {
+        nightly::is_on().then(|| Self::releases(name)).into_iter().flatten()
     }
 
     fn newest(&'static self) -> Result<&'static Self, Skip> {
@@ -389,10 +402,17 @@ impl InstalledAgent {
         }
     }
 
+    /// The variables that lead it to the model. What node has compiled of its script is kept: half of what a start costs.
+    fn vars(&self, server: &ModelServer) -> Vec<(&'static str, String)> {
+        let compiled = (self.agent.start[0] == NODE_PROGRAM).then(|| self.folder.join("compiled").display().to_string());
+        let vars = (self.agent.vars)(&server.base_url());
+        vars.into_iter().chain(compiled.map(|folder| ("NODE_COMPILE_CACHE", folder))).collect()
+    }
+
     /// A program of the agent's name that is this client, sealed, for tests of what starts a client by itself. Its folder can be put on a path.
     pub fn as_program(&self, project: &Project, server: &ModelServer) -> PathBuf {
         self.prepare(project, server);
-        let vars = (self.agent.vars)(&server.base_url());
+        let vars = self.vars(server);
         let start: Vec<PathBuf> = self.agent.start.iter().map(|word| self.folder.join(word)).collect();
         let start: Vec<&Path> = start.iter().map(PathBuf::as_path).collect();
         let name = if let Package::PyPi(..) = self.agent.package { self.agent.start[0] } else { self.agent.name };
@@ -402,7 +422,7 @@ impl InstalledAgent {
     /// One session without a screen, to its end.
     pub fn run(&self, project: &Project, server: &ModelServer, prompt: &str) -> Output {
         let mut command = self.command(project);
-        command.args(self.agent.args).arg(prompt).envs((self.agent.vars)(&server.base_url()));
+        command.args(self.agent.args).arg(prompt).envs(self.vars(server));
         run_bounded(&mut command, b"", Duration::from_mins(3))
     }
 
@@ -422,7 +442,7 @@ impl InstalledAgent {
         const AGAIN: Duration = Duration::from_secs(20);
         let ready = self.agent.screen.ready;
         let mut command = self.command(project);
-        command.args(args).envs((self.agent.vars)(&server.base_url()));
+        command.args(args).envs(self.vars(server));
         let tui = Tui { pty: Pty::spawn(command, 40, 120) };
         for (question, keys) in asks {
             tui.expect_text(question, PATIENCE);
@@ -442,7 +462,7 @@ impl InstalledAgent {
     /// The process that several screens of it share, as its own daemon would be; it ends with what is returned.
     pub fn shared_server(&self, project: &Project, server: &ModelServer, args: &[&str]) -> SharedServer {
         let mut command = self.command(project);
-        command.args(args).envs((self.agent.vars)(&server.base_url())).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(args).envs(self.vars(server)).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         SharedServer(command.process_group(0).spawn().unwrap())
     }
 

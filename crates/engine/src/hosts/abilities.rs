@@ -288,11 +288,8 @@ mod tests {
         if params.contains("Agent") {
             let mut lists = text.split("\nin_every_agent! {").skip(1).filter_map(|list| list.split('}').next());
             let Some(list) = lists.find(|list| is_word(list, test)) else { return false };
-            let agents = match list.split_once("in [") {
-                Some((_, own)) => own.split(']').next().unwrap().to_owned(),
-                None => of_test(CLIENT).split_once("in_every_agent!(in [").unwrap().1.split(']').next().unwrap().to_owned(),
-            };
-            return is_word(&agents, agent);
+            let agents = list.split(':').next().unwrap();
+            return is_word(agents, agent);
         }
         let is_test = before.rsplit_once("#[test]").is_some_and(|(_, between)| between.trim().is_empty());
         let named = format!("\"{agent}\"");

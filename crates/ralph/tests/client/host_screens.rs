@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_mins(2);
 
-in_every_agent! {
+in_every_agent! { in [codex copilot qwen grok], nightly [gemini droid opencode]:
     h3_h4_a_typed_command_starts_a_loop_that_goes_on_to_its_claim_on_the_screen
     h3_clear_takes_the_loop_along_where_the_agent_tells_of_it
 }

@@ -12,13 +12,16 @@ use serde_json::Value;
 
 const TASK: &str = "Write the answer down and prove it.";
 
-in_every_agent! { in [gemini copilot qwen droid grok opencode goose hermes]:
+in_every_agent! { in [gemini copilot qwen droid grok goose hermes], nightly [opencode]:
     h6_a_run_over_acp_goes_on_until_its_claim_is_proven
+}
+
+in_every_agent! { in [gemini copilot goose], nightly [qwen droid grok opencode hermes]:
     h6_a_key_that_does_not_count_is_told_over_acp
 }
 
 // Hermes asks for dangerous commands only.
-in_every_agent! { in [gemini copilot qwen droid grok opencode goose]:
+in_every_agent! { in [gemini copilot goose], nightly [qwen droid grok opencode]:
     h6_what_is_asked_for_is_answered_by_the_permission_mode
 }
 

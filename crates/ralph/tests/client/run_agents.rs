@@ -11,12 +11,12 @@ use serde_json::Value;
 
 const TASK: &str = "Write the answer down and prove it.";
 
-in_every_agent! {
+in_every_agent! { in [codex gemini copilot qwen droid grok], nightly [opencode]:
     h5_a_run_goes_on_until_its_claim_is_proven
     h5_a_key_that_does_not_count_is_told_and_ends_the_run
 }
 
-in_every_agent! { in [gemini grok]:
+in_every_agent! { in [gemini grok], nightly []:
     h5_nothing_of_a_session_that_is_interrupted_lives_on
 }
 
