@@ -27,8 +27,8 @@ use ralph_testkit::{Cached, Client, Gate, ModelServer, Project, Reply, SignIn, S
 /// Whoever ends a session ends all that this program started otherwise and that has no other place: git, or an installation of the client.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Longer than a client needs to begin on a machine that is busy.
-const PATIENT: Duration = Duration::from_secs(8);
+/// Longer than a client needs to begin on a machine that is very busy.
+const PATIENT: Duration = Duration::from_secs(30);
 
 struct Bed {
     _alone: MutexGuard<'static, ()>,

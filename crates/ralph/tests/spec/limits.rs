@@ -160,16 +160,18 @@ fn pains_11_a_resumed_loop_has_a_fresh_count() {
 #[test]
 fn s2_7_the_time_limit_ends_the_loop() {
     let bed = Bed::new();
-    bed.write(LOOP, loop_text(ME, 2, 0, "DONE").replace("active: true\n", "active: true\nmax_hours: 0.00001\n"));
+    bed.write(LOOP, loop_text(ME, 2, 0, "DONE").replace("active: true\n", "active: true\nmax_hours: 0.01\n"));
     bed.work().send().blocks_with(PROMPT);
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    let mut record = bed.journal().pop().unwrap();
+    record["state"]["armed_since"] = json!(crate::common::now_ms() - 60_000);
+    bed.write_journal(record["loop"].as_str().unwrap(), &format!("{record}\n"));
     bed.work()
         .send()
-        .tells("Ralph: stopped at its time limit of 0 s (iteration 3). The loop is kept: `/ralph-resume --hours 0.1` goes on.");
+        .tells("Ralph: stopped at its time limit of 36 s (iteration 3). The loop is kept: `/ralph-resume --hours 0.1` goes on.");
     assert_eq!(bed.codes(), ["promise.missing", "limit.time"]);
     assert_eq!(bed.last_ended()["status"], "capped");
     let out = bed.ralph(&["resume"]);
-    assert_eq!((out.code, out.stderr.as_str()), (Some(1), "error: the loop has used up its time (0 s): give it more with --hours H\n"));
+    assert_eq!((out.code, out.stderr.as_str()), (Some(1), "error: the loop has used up its time (1 min): give it more with --hours H\n"));
     bed.ralph_ok(&["resume", "--hours", "1"]);
     bed.work().send().blocks_with(PROMPT);
 }
