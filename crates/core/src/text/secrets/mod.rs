@@ -182,6 +182,7 @@ impl Masking {
                 copied = at;
                 continue;
             }
+            at = past_plain(buf, at);
             match step(buf, at, is_end) {
                 Step::Wait => break,
                 Step::To(next) => at = next,
@@ -234,6 +235,26 @@ const fn table(more: &[u8]) -> [bool; 256] {
         n += 1;
     }
     table
+}
+
+/// Past what `step` would go over one by one: most words begin nothing, and their first two bytes, their last two and the one behind them tell.
+fn past_plain(buf: &[u8], mut at: usize) -> usize {
+    while at + 1 < buf.len() {
+        let (first, second) = (buf[at], buf[at + 1]);
+        if is_word(first) {
+            let Some(len) = buf[at..].iter().position(|b| !is_word(*b)) else { break };
+            let end = at + len;
+            if shapes::may_begin(first, second) || buf[end] == b'~' || (len > 1 && names::may_end(buf[end - 2], buf[end - 1])) {
+                break;
+            }
+            at = end;
+        } else if MATTERS[usize::from(first)] && (first != b':' || second == b'/') {
+            break;
+        } else {
+            at += 1;
+        }
+    }
+    at
 }
 
 fn step(buf: &[u8], at: usize, is_end: bool) -> Step {

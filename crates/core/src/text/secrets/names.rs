@@ -60,14 +60,17 @@ pub(super) fn is_secret(name: &str) -> bool {
     kind(name.as_bytes()).is_some_and(|kind| kind != Kind::Signature)
 }
 
-fn kind(name: &[u8]) -> Option<Kind> {
-    // Nearly all words are none, and two letters tell.
-    let [.., before, last] = name else { return None };
-    let may_be = matches!(
+/// Whether a name that announces a secret may end with these two: nearly no word does.
+pub(super) fn may_end(before: u8, last: u8) -> bool {
+    matches!(
         [before | 0x20, last | 0x20],
         [b'e', b'n' | b't' | b'y'] | [b'o', b'n'] | [b'r' | b'w', b'd'] | [b's', b'e' | b's'] | [b'a', b't'] | [b't', b'h'] | [b'i', b'g']
-    );
-    if !may_be || name.len() > LONGEST_NAME {
+    )
+}
+
+fn kind(name: &[u8]) -> Option<Kind> {
+    let [.., before, last] = name else { return None };
+    if !may_end(*before, *last) || name.len() > LONGEST_NAME {
         return None;
     }
     let ends = |ending: &str| {

@@ -184,6 +184,27 @@ static ROWS: [(u8, u8); 128] = {
     rows
 };
 
+/// For each first byte the second ones with which something begins: a token of the table or one of those below it, or a private key.
+static BEGINS: [u128; 128] = {
+    let mut begins = [0; 128];
+    let mut at = 0;
+    while at < SHAPES.len() {
+        let starts = SHAPES[at].starts.as_bytes();
+        begins[starts[0] as usize] |= 1 << starts[1];
+        at += 1;
+    }
+    begins[b'e' as usize] |= 1 << b'y';
+    begins[b'B' as usize] |= 1 << b'e' | 1 << b'E';
+    begins[b'b' as usize] |= 1 << b'e' | 1 << b'E';
+    begins[b'-' as usize] |= 1 << b'-';
+    begins
+};
+
+/// Whether something may begin with these two bytes. A secret of Azure's is known by the byte behind its first word.
+pub(super) fn may_begin(first: u8, second: u8) -> bool {
+    second < 128 && BEGINS.get(usize::from(first)).is_some_and(|seconds| seconds >> second & 1 == 1)
+}
+
 /// A token that begins with the word at `at`, which ends at `end`.
 pub(super) fn at(buf: &[u8], at: usize, end: usize, is_end: bool) -> Option<Step> {
     let (first, last) = ROWS.get(usize::from(buf[at])).copied().unwrap_or_default();
