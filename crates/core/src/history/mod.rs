@@ -10,13 +10,14 @@ mod timeline;
 
 use std::collections::{BTreeMap, HashSet};
 
+use memchr::arch::all::is_suffix;
 use serde::Serialize;
 
 use agents::Workers;
 pub use agents::{AgentWork, FIRST_AGENT, OwnUse, Worker};
 use gates::Ran;
 pub use gates::{GateHistory, Mark};
-use passing::Passing;
+use passing::{Part, Passing};
 use timeline::Timeline;
 pub use timeline::{Phase, Span, Took};
 
@@ -356,37 +357,60 @@ pub struct Ended {
     pub code: Option<Code>,
 }
 
+/// What is before the state in a line that ralph wrote.
+const STATE: &str = ",\"state\":";
+
 /// Puts a history together from the lines of a journal.
 #[derive(Debug, Default)]
 pub struct Reading {
     history: History,
-    /// The last line that could be read: only its state is wanted as a whole.
-    last: Vec<u8>,
+    /// The last state, as it is written: only that one is wanted as a whole.
+    state: String,
+    /// The end of a line with that state. Many a line ends like the one before: then its state need not be read again.
+    end: String,
+    /// Such a line, with nothing for its state.
+    line: String,
 }
 
 impl Reading {
     pub fn line(&mut self, line: &[u8]) {
-        if line.trim_ascii().is_empty() {
-            return;
-        }
-        // Where a line is known to be text, its strings need not be looked at one by one.
-        let record: serde_json::Result<Passing> = match std::str::from_utf8(line) {
-            Ok(line) => serde_json::from_str(line),
-            Err(_) => serde_json::from_slice(line),
-        };
-        match record {
-            Ok(record) => {
-                record.add_to(&mut self.history);
-                self.last.clear();
-                self.last.extend_from_slice(line);
-            }
-            Err(_) => self.history.unreadable += 1,
+        if !line.trim_ascii().is_empty() && self.read(line).is_none() {
+            self.history.unreadable += 1;
         }
     }
 
+    fn read(&mut self, line: &[u8]) -> Option<()> {
+        let Ok(line) = std::str::from_utf8(line) else {
+            // Nothing that ralph wrote.
+            self.history.take(serde_json::from_slice(line).ok()?);
+            self.state.clear();
+            self.end.clear();
+            return Some(());
+        };
+        if !self.end.is_empty() && is_suffix(line.as_bytes(), self.end.as_bytes()) {
+            self.line.clear();
+            self.line.push_str(&line[..line.len() - self.end.len()]);
+            self.line.push_str(",\"state\":0}");
+            let record: Passing<'_> = serde_json::from_str(&self.line).ok()?;
+            record.add_to(&mut self.history, |_| ());
+            return Some(());
+        }
+        let record: Passing<'_> = serde_json::from_str(line).ok()?;
+        let state = record.state.get();
+        let part: Part = serde_json::from_str(state).ok()?;
+        record.add_to(&mut self.history, |before| part.change(before));
+        state.clone_into(&mut self.state);
+        self.end.clear();
+        let from = state.as_ptr().addr() - line.as_ptr().addr();
+        if line[..from].ends_with(STATE) && &line[from + state.len()..] == "}" {
+            self.end.push_str(&line[from - STATE.len()..]);
+        }
+        Some(())
+    }
+
     pub fn finish(mut self) -> History {
-        if let Ok(record) = serde_json::from_slice::<Record>(&self.last) {
-            self.history.state = record.state;
+        if let Ok(state) = serde_json::from_str(&self.state) {
+            self.history.state = state;
         }
         self.history
     }

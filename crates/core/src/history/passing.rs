@@ -4,16 +4,17 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::History;
 use crate::{
-    journal::{Event, Parked, Runner, Spending},
+    journal::{Event, Parked, Runner, Spending, State},
     judge::{Ending, brakes::Standstill},
     money::Micros,
     text::time::Millis,
 };
 
-/// A record with the part of its state that [`super::History::take`] looks at.
+/// A record whose state is not read yet.
 #[derive(Deserialize)]
 pub(super) struct Passing<'a> {
     #[expect(dead_code, reason = "a line without it is no record")]
@@ -27,12 +28,14 @@ pub(super) struct Passing<'a> {
     #[serde(default)]
     session: Option<String>,
     event: Event,
-    state: Part,
+    #[serde(borrow)]
+    pub(super) state: &'a RawValue,
 }
 
+/// The part of a state that [`History::take`] looks at.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Part {
+pub(super) struct Part {
     stops: u64,
     iteration: u64,
     owner: Option<String>,
@@ -59,21 +62,25 @@ struct Tree {
 }
 
 impl Passing<'_> {
-    /// Adds it to the history, whose state keeps what is not in here.
-    pub(super) fn add_to(self, history: &mut History) {
-        let Passing { at, loop_id, session, event, state, .. } = self;
-        history.add(&at, &loop_id, session.as_deref(), event, |to| {
-            to.stops = state.stops;
-            to.iteration = state.iteration;
-            to.owner = state.owner;
-            to.host = state.host;
-            to.left_behind = state.left_behind;
-            to.armed_since = state.armed_since;
-            to.spending = state.spending.map(|spent| Spending { usd_micros: spent.usd_micros, ..Spending::default() });
-            to.runner = state.runner;
-            to.standstill = state.standstill.map(|standstill| Standstill { tree: standstill.tree, ..Standstill::default() });
-            to.parked = state.parked;
-            to.ended = state.ended;
-        });
+    /// Adds it to the history, after `change` made the state after it from the one before.
+    pub(super) fn add_to(self, history: &mut History, change: impl FnOnce(&mut State)) {
+        history.add(&self.at, &self.loop_id, self.session.as_deref(), self.event, change);
+    }
+}
+
+impl Part {
+    /// The state keeps what is not in here.
+    pub(super) fn change(self, to: &mut State) {
+        to.stops = self.stops;
+        to.iteration = self.iteration;
+        to.owner = self.owner;
+        to.host = self.host;
+        to.left_behind = self.left_behind;
+        to.armed_since = self.armed_since;
+        to.spending = self.spending.map(|spent| Spending { usd_micros: spent.usd_micros, ..Spending::default() });
+        to.runner = self.runner;
+        to.standstill = self.standstill.map(|standstill| Standstill { tree: standstill.tree, ..Standstill::default() });
+        to.parked = self.parked;
+        to.ended = self.ended;
     }
 }

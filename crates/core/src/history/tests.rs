@@ -60,10 +60,16 @@ impl Journal {
         let journal = self.lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
         let told = History::of(journal.as_bytes());
         let mut whole = History { unreadable: told.unreadable, ..History::default() };
-        records(journal.as_bytes()).0.into_iter().for_each(|record| whole.take(record));
+        let records = records(journal.as_bytes()).0;
+        // With the fields in the order in which ralph writes them.
+        let written = records.iter().map(|record| serde_json::to_string(record).unwrap()).collect::<Vec<_>>().join("\n");
+        for record in records {
+            whole.take(record);
+        }
         // Its order is another one in each.
         let shown = |history: &History| format!("{:?}", History { known_sessions: HashSet::new(), ..history.clone() });
         assert_eq!(shown(&told), shown(&whole));
+        assert_eq!(shown(&History { unreadable: told.unreadable, ..History::of(written.as_bytes()) }), shown(&whole));
         told
     }
 }
@@ -199,6 +205,31 @@ fn eyes_1_what_cannot_be_read_costs_only_itself() {
     bytes.extend_from_slice(b"\n\xff\xfe\n\n{\"v\":1}\n");
     let told = History::of(&bytes);
     assert_eq!((told.records, told.unreadable, told.prompt.as_str()), (1, 3, "Fix it"));
+}
+
+#[test]
+fn eyes_1_a_line_that_ends_like_the_one_before_is_read_as_strictly() {
+    let line = |more: &str| {
+        format!(r#"{{"v":1,"seq":1,"at":"x","loop":"a"{more},"event":{{"kind":"adopted"}},"state":{{"name":"n","stops":3,"owner":"s1"}}}}"#)
+    };
+    let good = line("");
+    let wrong = [
+        line(r#","state":{"stops":4}"#),
+        line(r#","state":null"#),
+        good.replace("\"v\"", ""),
+        good.replacen('{', "", 1),
+        good[40..].to_owned(),
+    ];
+    let others =
+        [good.replace("}}", "} }"), good.replace("}}", r#"},"more":1}"#), good.replace(r#""v":1,"#, "").replace("}}", r#"},"v":1}"#)];
+    let journal =
+        [good.clone()].into_iter().chain(wrong.clone()).chain(others).chain([good.clone(), good.clone()]).collect::<Vec<_>>().join("\n");
+    let told = History::of(journal.as_bytes());
+    assert_eq!((told.records, told.unreadable), (6, wrong.len() as u64), "{journal}");
+    assert_eq!((told.state.stops, told.state.name.as_deref(), told.holder()), (3, Some("n"), Holder::Session("s1")));
+    let no_text = [good.as_bytes(), b"\n", &good.as_bytes()[..30], b"\xff", &good.as_bytes()[30..], b"\n", good.as_bytes()].concat();
+    let told = History::of(&no_text);
+    assert_eq!((told.records, told.unreadable, told.state.name.as_deref()), (2, 1, Some("n")));
 }
 
 #[test]

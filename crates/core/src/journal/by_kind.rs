@@ -3,7 +3,7 @@
 //! Serde reads a tagged enum by keeping all of its fields in memory until it has seen the tag, wherever it is. Ralph writes the kind first, so nothing has to be
 //! kept, for a long journal and for the last record that the hook reads.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use serde::{
     Deserialize, Deserializer,
@@ -25,6 +25,10 @@ impl<'de> Deserialize<'de> for Event {
 
 struct Fields;
 
+/// A name that is not copied where that is possible.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
 impl<'de> Visitor<'de> for Fields {
     type Value = Event;
 
@@ -33,28 +37,28 @@ impl<'de> Visitor<'de> for Fields {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Event, A::Error> {
-        let first = fields.next_key::<String>()?.ok_or_else(|| Error::missing_field("kind"))?;
+        let Name(first) = fields.next_key()?.ok_or_else(|| Error::missing_field("kind"))?;
         if first == "kind" {
-            let kind = fields.next_value()?;
+            let Name(kind) = fields.next_value()?;
             return Variants::deserialize(OfKind { kind, fields });
         }
         // Another program wrote it, in another order.
         let value = fields.next_value()?;
         let mut all = Map::deserialize(MapAccessDeserializer::new(fields))?;
-        all.insert(first, value);
+        all.insert(first.into_owned(), value);
         let Some(Value::String(kind)) = all.remove("kind") else { return Err(Error::missing_field("kind")) };
-        Variants::deserialize(OfKind { kind, fields: MapDeserializer::new(all.into_iter()) })
+        Variants::deserialize(OfKind { kind: kind.into(), fields: MapDeserializer::new(all.into_iter()) })
             .map_err(|e: serde_json::Error| Error::custom(e))
     }
 }
 
 /// The fields of an event whose kind is known, as serde reads an enum.
-struct OfKind<A> {
-    kind: String,
+struct OfKind<'k, A> {
+    kind: Cow<'k, str>,
     fields: A,
 }
 
-impl<'de, A: MapAccess<'de>> Deserializer<'de> for OfKind<A> {
+impl<'de, A: MapAccess<'de>> Deserializer<'de> for OfKind<'_, A> {
     type Error = A::Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, A::Error> {
@@ -67,7 +71,7 @@ impl<'de, A: MapAccess<'de>> Deserializer<'de> for OfKind<A> {
     }
 }
 
-impl<'de, A: MapAccess<'de>> EnumAccess<'de> for OfKind<A> {
+impl<'de, A: MapAccess<'de>> EnumAccess<'de> for OfKind<'_, A> {
     type Error = A::Error;
     type Variant = Rest<A>;
 
