@@ -3,7 +3,6 @@
 //! Moments are milliseconds since 1970 in UTC, lengths of time milliseconds, money millionths of a dollar. Unknown values are absent, and not 0.
 
 pub mod junit;
-pub mod prometheus;
 
 use serde::Serialize;
 

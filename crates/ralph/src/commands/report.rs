@@ -1,15 +1,15 @@
 //! `ralph report`: one page about a loop, for the morning after, and the same in the forms that other tools take.
 
+mod prometheus;
+
 use std::{
     io::{IsTerminal, stdout},
     path::{Path, PathBuf},
 };
 
 use clap::ValueHint;
-use ralph_core::report::{
-    Report, junit,
-    prometheus::{self, Subject},
-};
+use prometheus::Subject;
+use ralph_core::report::{Report, junit};
 use ralph_engine::{
     store::{known_projects, project::Project},
     sys::{env, files, process, secrets},

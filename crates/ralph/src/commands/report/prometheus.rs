@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::{
+use ralph_core::{
     history::Phase,
     money::{self, Micros},
     report::{GateStory, Report, Standing},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A loop, and the folder that it works in.
-pub struct Subject<'a> {
+pub(super) struct Subject<'a> {
     pub report: &'a Report,
     pub folder: &'a str,
 }
@@ -24,7 +24,7 @@ type Family = (&'static str, &'static str, &'static str, fn(&Report) -> Vec<Samp
 type Sample = (Vec<(&'static str, String)>, f64);
 
 /// All families of all loops; each family once, as the format asks.
-pub fn text(subjects: &[Subject<'_>]) -> String {
+pub(super) fn text(subjects: &[Subject<'_>]) -> String {
     let mut out = String::new();
     for (family, kind, help, samples_of) in FAMILIES {
         let mut samples = String::new();
