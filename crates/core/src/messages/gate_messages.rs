@@ -13,7 +13,7 @@ use crate::{
 const FURTHER: usize = 400;
 
 /// For the agent: what is not proven, the first failing gate first, with what is needed to fix it. `None`: there is nothing to fix.
-pub fn for_agent(e: &Evidence) -> Option<String> {
+pub(super) fn for_agent(e: &Evidence) -> Option<String> {
     let opening = match (&e.promise, &e.claim) {
         (Some(promise), Claim::Made) => format!("[ralph] {} was claimed but is not proven. ", tag(promise)),
         (None, _) => "[ralph] Not done yet. ".to_owned(),
@@ -68,7 +68,7 @@ fn blocked_by_guard(e: &Evidence) -> bool {
 }
 
 /// All findings, the first one with everything that is needed to fix it.
-pub fn told(found: &[&Finding]) -> String {
+pub(super) fn told(found: &[&Finding]) -> String {
     let mut text = String::new();
     for (n, finding) in found.iter().enumerate() {
         let _ = write!(text, "{}{}", if n == 0 { "" } else { "\n\n" }, sentence(finding));
@@ -136,13 +136,13 @@ pub fn short(findings: &[Finding]) -> String {
 }
 
 /// For the line that a loop ends with at a limit.
-pub fn at_the_end(e: &Evidence) -> String {
+pub(super) fn at_the_end(e: &Evidence) -> String {
     let short = in_short(e);
     if short.is_empty() { String::new() } else { format!(", not proven ({short})") }
 }
 
 /// `the gate tests holds`, `all 3 gates hold (tests, lint, list)`; `None` without gates.
-pub fn proven(e: &Evidence) -> Option<String> {
+pub(super) fn proven(e: &Evidence) -> Option<String> {
     let name = |f: &Finding| {
         let mark = if f.flaky { ", which passed when it was tried again" } else { "" };
         format!("{}{mark}", clean(&f.gate))
@@ -168,7 +168,7 @@ pub fn proven(e: &Evidence) -> Option<String> {
 }
 
 /// The action that only a person can take.
-pub fn needs(e: &Evidence) -> String {
+pub(super) fn needs(e: &Evidence) -> String {
     needing(e).unwrap_or_default()
 }
 

@@ -6,10 +6,11 @@ pub mod subagent_messages;
 
 use crate::{
     judge::{Code, Evidence, IdleLimitFrom, Next, Ruling, claim::Claim},
+    loops::LoopSettings,
     money::{self, Micros},
     text::{
         clean, count, iterations, normalised, of_limit, opening,
-        time::{self, in_words, of_hours},
+        time::{self, in_words},
     },
 };
 
@@ -358,36 +359,39 @@ fn named(e: &Evidence) -> String {
     }
 }
 
-/// The limits of a loop in words, as `start` and `status` print them back.
-pub fn limits(max_iterations: u64, promise: Option<&str>, gated: bool, max_hours: f64, idle_rounds: u64) -> Vec<String> {
-    vec![
-        match promise {
-            Some(promise) if gated => format!("ends when the agent says {} and its gates prove it", tag(promise)),
-            None if gated => "ends when its gates hold".to_owned(),
-            Some(promise) => format!("ends when the agent truthfully says {}", tag(promise)),
-            None => "no promise: only a limit or a cancel ends it".to_owned(),
-        },
-        if max_iterations == 0 { "no limit on iterations".to_owned() } else { format!("at most {}", iterations(max_iterations)) },
-        if max_hours > 0.0 { format!("at most {}", in_words(of_hours(max_hours))) } else { "no limit on time".to_owned() },
-        if idle_rounds == u64::MAX {
-            "no pause for iterations without tool use".to_owned()
-        } else {
-            format!("pauses after {} in a row without any tool call", iterations(idle_rounds))
-        },
-    ]
-}
+impl LoopSettings {
+    /// The limits of a loop in words, as `start` and `status` print them back.
+    pub fn limits_in_words(&self, gated: bool, idle_rounds: u64) -> Vec<String> {
+        let (max_iterations, max_millis) = (self.max_iterations(), self.max_millis());
+        vec![
+            match self.completion_promise.as_deref() {
+                Some(promise) if gated => format!("ends when the agent says {} and its gates prove it", tag(promise)),
+                None if gated => "ends when its gates hold".to_owned(),
+                Some(promise) => format!("ends when the agent truthfully says {}", tag(promise)),
+                None => "no promise: only a limit or a cancel ends it".to_owned(),
+            },
+            if max_iterations == 0 { "no limit on iterations".to_owned() } else { format!("at most {}", iterations(max_iterations)) },
+            if max_millis > 0 { format!("at most {}", in_words(max_millis)) } else { "no limit on time".to_owned() },
+            if idle_rounds == u64::MAX {
+                "no pause for iterations without tool use".to_owned()
+            } else {
+                format!("pauses after {} in a row without any tool call", iterations(idle_rounds))
+            },
+        ]
+    }
 
-/// The limits that only some loops have; `spelled_out`: their absence is told, too.
-pub fn further_limits(max_usd_micros: Micros, stall_rounds: u64, spelled_out: bool) -> Vec<String> {
-    let money = match max_usd_micros {
-        0 => spelled_out.then(|| "no limit on money".to_owned()),
-        max => Some(format!("at most about {}, estimated from the tokens that the client reports", money::shown(max))),
-    };
-    let standstill = match stall_rounds {
-        0 => spelled_out.then(|| "no pause for iterations that change nothing".to_owned()),
-        n => Some(format!("pauses after {} in a row that change nothing: no commit, no file, no finding", iterations(n))),
-    };
-    money.into_iter().chain(standstill).collect()
+    /// The limits that only some loops have; `spelled_out`: their absence is told, too.
+    pub fn further_limits_in_words(&self, stall_rounds: u64, spelled_out: bool) -> Vec<String> {
+        let money = match self.max_usd_micros() {
+            0 => spelled_out.then(|| "no limit on money".to_owned()),
+            max => Some(format!("at most about {}, estimated from the tokens that the client reports", money::shown(max))),
+        };
+        let standstill = match stall_rounds {
+            0 => spelled_out.then(|| "no pause for iterations that change nothing".to_owned()),
+            n => Some(format!("pauses after {} in a row that change nothing: no commit, no file, no finding", iterations(n))),
+        };
+        money.into_iter().chain(standstill).collect()
+    }
 }
 
 /// `about $3.20 of $50`.
@@ -444,7 +448,7 @@ mod tests {
     #[test]
     fn limits_are_spelled_out() {
         assert_eq!(
-            limits(0, None, false, 8.0, 7),
+            LoopSettings::default().limits_in_words(false, 7),
             [
                 "no promise: only a limit or a cancel ends it",
                 "no limit on iterations",
@@ -452,20 +456,27 @@ mod tests {
                 "pauses after 7 iterations in a row without any tool call"
             ]
         );
-        assert_eq!(limits(1, Some("X"), false, 0.0, u64::MAX)[1..3], ["at most 1 iteration", "no limit on time"]);
+        let one = LoopSettings {
+            max_iterations: Some(1),
+            completion_promise: Some("X".to_owned()),
+            max_hours: Some(0.0),
+            ..LoopSettings::default()
+        };
+        assert_eq!(one.limits_in_words(false, u64::MAX)[1..3], ["at most 1 iteration", "no limit on time"]);
     }
 
     #[test]
     fn s2_7_money_and_standstill_are_spelled_out() {
         assert_eq!(
-            further_limits(50_000_000, 6, true),
+            LoopSettings { max_usd: Some(50.0), ..LoopSettings::default() }.further_limits_in_words(6, true),
             [
                 "at most about $50, estimated from the tokens that the client reports",
                 "pauses after 6 iterations in a row that change nothing: no commit, no file, no finding"
             ]
         );
-        assert_eq!(further_limits(0, 0, true), ["no limit on money", "no pause for iterations that change nothing"]);
-        assert!(further_limits(0, 0, false).is_empty());
+        let none = LoopSettings::default();
+        assert_eq!(none.further_limits_in_words(0, true), ["no limit on money", "no pause for iterations that change nothing"]);
+        assert!(none.further_limits_in_words(0, false).is_empty());
         assert_eq!(spent_of(3_200_000, 50_000_000), "about $3.20 of $50");
     }
 }

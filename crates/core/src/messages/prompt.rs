@@ -21,10 +21,6 @@ use crate::{
 /// Of the last iteration's output no more than this; the rest is in the logs.
 const MAX_LAST: usize = 8_000;
 
-/// More notes than these, or longer ones, are no steering.
-pub const MAX_NOTE: usize = 4_000;
-pub const MAX_NOTES: usize = 20;
-
 /// From this part of a limit on the agent is told to bring its work to an end.
 const LANDING: f64 = 0.8;
 
@@ -65,21 +61,23 @@ impl Spent {
     }
 }
 
-/// The whole prompt.
-pub fn prompt(file: &LoopFile, gated: bool, round: &Iteration<'_>) -> String {
-    let mut parts = vec![file.prompt.clone(), opened(file, gated)];
-    let told: [Option<String>; 8] = [
-        interrupted(round),
-        round.item.map(|item| format!("[ralph] Work on this now, and on nothing else: {item}")),
-        round.last.map(|last| bounded(last, MAX_LAST)),
-        stuck(round),
-        asked(round),
-        not_allowed(round),
-        landing(file, round.spent),
-        notes(round.notes),
-    ];
-    parts.extend(told.into_iter().flatten());
-    parts.join("\n\n")
+impl Iteration<'_> {
+    /// The whole prompt; `gated`: gates decide whether the work is done.
+    pub fn prompt(&self, file: &LoopFile, gated: bool) -> String {
+        let mut parts = vec![file.prompt.clone(), opened(file, gated)];
+        let told: [Option<String>; 8] = [
+            interrupted(self),
+            self.item.map(|item| format!("[ralph] Work on this now, and on nothing else: {item}")),
+            self.last.map(|last| bounded(last, MAX_LAST)),
+            stuck(self),
+            asked(self),
+            not_allowed(self),
+            landing(file, self.spent),
+            notes(self.notes),
+        ];
+        parts.extend(told.into_iter().flatten());
+        parts.join("\n\n")
+    }
 }
 
 /// Where the iteration stands, and how it ends.
@@ -195,11 +193,19 @@ fn bounded(text: &str, max: usize) -> String {
     format!("{}\n… (more in the logs) …\n{}", &text[..cut(max * 2 / 3)], &text[from..])
 }
 
-/// A note as it is kept; `None`: there is nothing in it.
-pub fn note(text: &str) -> Option<String> {
-    let kept: Vec<String> = text.trim().lines().map(clean).collect();
-    let kept = kept.join("\n");
-    (!kept.trim().is_empty()).then_some(kept)
+impl Note {
+    /// How many characters a note may have: a longer one is no steering.
+    pub const MAX_CHARS: usize = 4_000;
+
+    /// How many may wait.
+    pub const MAX_WAITING: usize = 20;
+
+    /// A note's text as it is kept; `None`: there is nothing in it.
+    pub fn kept(text: &str) -> Option<String> {
+        let kept: Vec<String> = text.trim().lines().map(clean).collect();
+        let kept = kept.join("\n");
+        (!kept.trim().is_empty()).then_some(kept)
+    }
 }
 
 #[cfg(test)]
@@ -213,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_task_comes_first_and_whole() {
-        let text = prompt(&file("max_iterations: 9\ncompletion_promise: DONE"), false, &Iteration::default());
+        let text = Iteration::default().prompt(&file("max_iterations: 9\ncompletion_promise: DONE"), false);
         assert!(text.starts_with("Build the thing.\n\n[ralph] This is iteration 3 of 9 of a loop."), "{text}");
         assert!(text.contains("<promise>DONE</promise>"), "{text}");
     }
@@ -232,7 +238,7 @@ mod tests {
             denied: &denied,
             ..Iteration::default()
         };
-        let text = prompt(&file(""), true, &iteration);
+        let text = iteration.prompt(&file(""), true);
         for part in [
             "F2: the second",
             "Gate \"tests\" fails",
@@ -246,14 +252,14 @@ mod tests {
         }
         assert!(text.ends_with("- Use tabs"), "the person has the last word\n{text}");
         assert!(!text.contains("last try"));
-        assert!(prompt(&file(""), true, &Iteration { stalled: (4, 4), ..Iteration::default() }).contains("last try"));
-        assert!(prompt(&file(""), true, &Iteration { swings: 2, stalled: (1, 4), ..Iteration::default() }).contains("back and forth"));
+        assert!(Iteration { stalled: (4, 4), ..Iteration::default() }.prompt(&file(""), true).contains("last try"));
+        assert!(Iteration { swings: 2, stalled: (1, 4), ..Iteration::default() }.prompt(&file(""), true).contains("back and forth"));
     }
 
     #[test]
     fn near_a_limit_the_agent_is_told_to_land() {
         let told = |keys: &str, spent: Spent| {
-            prompt(&file(keys), false, &Iteration { spent, ..Iteration::default() }).contains("There is little left")
+            Iteration { spent, ..Iteration::default() }.prompt(&file(keys), false).contains("There is little left")
         };
         let spent = Spent { ms: 0, usd_micros: 0, tokens: 0 };
         assert!(!told("max_usd: 10", Spent { usd_micros: 7_900_000, ..spent }));
@@ -267,10 +273,10 @@ mod tests {
     #[test]
     fn what_the_last_round_left_is_bounded() {
         let long = "é".repeat(20_000);
-        let text = prompt(&file(""), true, &Iteration { last: Some(&long), ..Iteration::default() });
+        let text = Iteration { last: Some(&long), ..Iteration::default() }.prompt(&file(""), true);
         assert!(text.len() < 10_000 && text.contains("more in the logs"));
-        assert_eq!(note("  \n "), None);
-        assert_eq!(note("a\u{1b}[31m\nb").as_deref(), Some("a[31m\nb"));
+        assert_eq!(Note::kept("  \n "), None);
+        assert_eq!(Note::kept("a\u{1b}[31m\nb").as_deref(), Some("a[31m\nb"));
     }
 
     proptest! {

@@ -11,7 +11,7 @@ use ralph_core::{
     journal::{Actor, Event},
     judge::{self, Standstill},
     loops::{LoopFile, LoopSettings, MAX_FILE_BYTES, NewLoop, Preset, file_of, is_name},
-    messages::{self, Reader},
+    messages::Reader,
     text::{self, time},
 };
 
@@ -103,9 +103,9 @@ impl Started {
     fn limits_under(&self, cap: Option<u64>) -> Vec<String> {
         let (idle, _) = judge::idle_limit(self.file.idle_rounds, cap);
         let f = &self.file;
-        let mut limits = messages::limits(f.max_iterations(), f.completion_promise.as_deref(), self.gated, f.max_hours(), idle);
+        let mut limits = f.limits_in_words(self.gated, idle);
         let is_of_a_pull_request = f.preset.is_some_and(Preset::is_of_a_pull_request);
-        limits.extend(messages::further_limits(f.max_usd_micros(), f.hook_stall_rounds(), is_of_a_pull_request));
+        limits.extend(f.further_limits_in_words(f.hook_stall_rounds(), is_of_a_pull_request));
         limits
     }
 }

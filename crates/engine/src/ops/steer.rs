@@ -1,9 +1,6 @@
 //! Steering: a person's notes for the agent. They are in the loop's state until a prompt has told them.
 
-use ralph_core::{
-    journal::{Event, Note, Record},
-    messages::prompt::{MAX_NOTE, MAX_NOTES, note},
-};
+use ralph_core::journal::{Event, Note, Record};
 use serde::Serialize;
 
 use crate::{
@@ -25,17 +22,20 @@ pub struct Left {
 
 /// Leaves a note for the agent of a loop that has not ended.
 pub fn leave(project: &Project, name: Option<&str>, text: &str, asker: &Asker) -> Result<Left, Refusal> {
-    let text = note(text).ok_or_else(|| Refusal::Because("there is nothing in the note: say what the agent should know".to_owned()))?;
+    let text =
+        Note::kept(text).ok_or_else(|| Refusal::Because("there is nothing in the note: say what the agent should know".to_owned()))?;
     let length = text.chars().count();
-    if length > MAX_NOTE {
+    if length > Note::MAX_CHARS {
         return Err(Refusal::Because(format!(
-            "the note has {length} characters, and {MAX_NOTE} is the most: put it into a file, and name the file in the note"
+            "the note has {length} characters, and {} is the most: put it into a file, and name the file in the note",
+            Note::MAX_CHARS
         )));
     }
     let (locked, mut l) = open(project, choose(project, name, asker.session.as_deref())?)?;
-    if l.state.notes.len() >= MAX_NOTES {
+    if l.state.notes.len() >= Note::MAX_WAITING {
         return Err(Refusal::Because(format!(
-            "{MAX_NOTES} notes wait already, and more are no steering: `ralph steer --list` shows them, `ralph steer --clear` takes them back"
+            "{} notes wait already, and more are no steering: `ralph steer --list` shows them, `ralph steer --clear` takes them back",
+            Note::MAX_WAITING
         )));
     }
     l.state.notes_left = l.state.notes_left.saturating_add(1);

@@ -10,12 +10,7 @@ pub mod session;
 
 use std::sync::Arc;
 
-use ralph_core::{
-    config::Running,
-    loops::LoopFile,
-    messages::{self, prompt::Spent},
-    money, text,
-};
+use ralph_core::{config::Running, loops::LoopFile, messages::prompt::Spent, money, text};
 
 use crate::{
     gates::{declared, loop_start},
@@ -188,13 +183,12 @@ fn notify_all(orders: &Orders, news: &News<'_>, observer: &Arc<dyn Observer>) {
 fn limits(project: &Project, file: &LoopFile, agents: &[(Agent, Option<String>)]) -> Vec<String> {
     let declared = declared::of_loop(project, file);
     let (idle, _) = ralph_core::judge::idle_limit(file.idle_rounds, None);
-    let mut limits =
-        messages::limits(file.max_iterations(), file.completion_promise.as_deref(), !declared.is_empty(), file.max_hours(), idle);
+    let mut limits = file.limits_in_words(!declared.is_empty(), idle);
     if agents.iter().any(|(agent, _)| agent.tells_use()) {
-        limits.extend(messages::further_limits(file.max_usd_micros(), file.fresh_stall_rounds(), true));
+        limits.extend(file.further_limits_in_words(file.fresh_stall_rounds(), true));
     } else {
         limits.push("no limit on money: what this agent costs cannot be known".to_owned());
-        limits.extend(messages::further_limits(0, file.fresh_stall_rounds(), true).into_iter().skip(1));
+        limits.extend(file.further_limits_in_words(file.fresh_stall_rounds(), true).into_iter().skip(1));
     }
     if !declared.gates.is_empty() {
         limits.insert(1, loop_start::named(&declared.gates));

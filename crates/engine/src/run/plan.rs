@@ -4,7 +4,7 @@ use ralph_core::{
     config::Running,
     gate::{Check, list::Item},
     judge::{Code, ToolUse, session_outcome::Outcome},
-    messages::prompt::{self, Iteration, Spent},
+    messages::prompt::{Iteration, Spent},
     text::clean,
 };
 
@@ -61,7 +61,7 @@ pub(super) fn plan(project: &Project, settings: &Running, l: &Loop, before: &Bef
         idle: before.tools == ToolUse::None,
         denied: &before.denied,
     };
-    let prompt = prompt::prompt(&l.file, !declared.is_empty(), &iteration);
+    let prompt = iteration.prompt(&l.file, !declared.is_empty());
     let is_escalated = settings.escalate_after > 0 && l.state.failing.rounds >= settings.escalate_after;
     let model = settings.escalate_model.clone().filter(|_| is_escalated);
     Plan {

@@ -1,6 +1,6 @@
 //! `ralph steer`: leave a note for the agent.
 
-use ralph_core::{messages::prompt::MAX_NOTE, text::clean};
+use ralph_core::{journal::Note, text::clean};
 use ralph_engine::{
     ops::steer::{self, Fate, Left, Story},
     store::{project::Project, seal},
@@ -98,11 +98,12 @@ fn text(words: &[String]) -> Result<String, Failure> {
         return Ok(words.join(" "));
     }
     // More than is taken, so that a note that is too long is seen, but not all that a pipe can bring.
-    let most = 8 * MAX_NOTE;
+    let most = 8 * Note::MAX_CHARS;
     let bytes = read_stdin("the note", most as u64)?;
     if bytes.len() == most {
         return Err(Failure::new(format!(
-            "the note is longer than {MAX_NOTE} characters: put it into a file, and name the file in the note"
+            "the note is longer than {} characters: put it into a file, and name the file in the note",
+            Note::MAX_CHARS
         )));
     }
     String::from_utf8(bytes).map_err(|_| Failure::usage("the note is not UTF-8 text"))
