@@ -273,34 +273,36 @@ pub struct Did {
     pub changed: bool,
 }
 
-/// Chooses the next step after a session. `before` counts the failures of this iteration until now; `retries` says how many crashes in a row are tolerated.
-/// `jitter` is between 0 and 999: sessions of several machines should not all come back at the same moment.
-pub fn after(outcome: &Outcome, did: Did, before: Failures, retries: u64, now: Millis, jitter: u64) -> Then {
-    let again = |first: u64, failures: u64| Then::Again {
-        at: now.saturating_add(Millis::try_from(pause_ms(first, failures, jitter)).unwrap_or(Millis::MAX)),
-    };
-    let own_fault = || if before.own < retries { again(AFTER_A_CRASH_MS, before.own) } else { Then::Pause };
-    match outcome {
-        Outcome::Interrupted => Then::Leave,
-        Outcome::Stopped | Outcome::Cut { by: Cut::Money | Cut::Turns } => Then::Judge,
-        // What was worked on counts. A session of which nothing was ever heard is no iteration.
-        Outcome::Cut { by: Cut::Silence | Cut::Time } if did.changed || did.tools == ToolUse::Used => Then::Judge,
-        Outcome::Cut { .. } => own_fault(),
-        Outcome::Failed { trouble } => match trouble {
-            Trouble::Limit { until: Some(until), .. } if *until <= now.saturating_add(LONGEST_LIMIT_MS) => {
-                Then::Park { until: until.saturating_add(AFTER_RESET_MS).max(now) }
-            }
-            Trouble::Limit { .. } => Then::Park { until: now.saturating_add(UNKNOWN_LIMIT_MS) },
-            Trouble::Service { .. } => again(AFTER_AN_OVERLOAD_MS, before.service),
-            // Its own work filled the context: that counts, and the next session begins with an empty one. What does not fit at the beginning never will.
-            Trouble::Refused { too_long: true, .. } if did.changed || did.tools == ToolUse::Used => Then::Judge,
-            Trouble::SignIn { .. }
-            | Trouble::Billing { .. }
-            | Trouble::Model { .. }
-            | Trouble::CannotStart { .. }
-            | Trouble::Refused { too_long: true, .. } => Then::Pause,
-            Trouble::Refused { .. } | Trouble::Crash { .. } => own_fault(),
-        },
+impl Then {
+    /// Chooses the next step after a session. `before` counts the failures of this iteration until now; `retries` says how many crashes in a row are tolerated.
+    /// `jitter` is between 0 and 999: sessions of several machines should not all come back at the same moment.
+    pub fn after(outcome: &Outcome, did: Did, before: Failures, retries: u64, now: Millis, jitter: u64) -> Self {
+        let again = |first: u64, failures: u64| Then::Again {
+            at: now.saturating_add(Millis::try_from(pause_ms(first, failures, jitter)).unwrap_or(Millis::MAX)),
+        };
+        let own_fault = || if before.own < retries { again(AFTER_A_CRASH_MS, before.own) } else { Then::Pause };
+        match outcome {
+            Outcome::Interrupted => Then::Leave,
+            Outcome::Stopped | Outcome::Cut { by: Cut::Money | Cut::Turns } => Then::Judge,
+            // What was worked on counts. A session of which nothing was ever heard is no iteration.
+            Outcome::Cut { by: Cut::Silence | Cut::Time } if did.changed || did.tools == ToolUse::Used => Then::Judge,
+            Outcome::Cut { .. } => own_fault(),
+            Outcome::Failed { trouble } => match trouble {
+                Trouble::Limit { until: Some(until), .. } if *until <= now.saturating_add(LONGEST_LIMIT_MS) => {
+                    Then::Park { until: until.saturating_add(AFTER_RESET_MS).max(now) }
+                }
+                Trouble::Limit { .. } => Then::Park { until: now.saturating_add(UNKNOWN_LIMIT_MS) },
+                Trouble::Service { .. } => again(AFTER_AN_OVERLOAD_MS, before.service),
+                // Its own work filled the context: that counts, and the next session begins with an empty one. What does not fit at the beginning never will.
+                Trouble::Refused { too_long: true, .. } if did.changed || did.tools == ToolUse::Used => Then::Judge,
+                Trouble::SignIn { .. }
+                | Trouble::Billing { .. }
+                | Trouble::Model { .. }
+                | Trouble::CannotStart { .. }
+                | Trouble::Refused { too_long: true, .. } => Then::Pause,
+                Trouble::Refused { .. } | Trouble::Crash { .. } => own_fault(),
+            },
+        }
     }
 }
 
@@ -323,7 +325,7 @@ mod tests {
     }
 
     fn ruled(outcome: &Outcome, did: Did, before: Failures) -> Then {
-        after(outcome, did, before, 3, 1_000_000, 500)
+        Then::after(outcome, did, before, 3, 1_000_000, 500)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use ralph_core::{
     journal::Event,
     judge::{
         ToolUse,
-        session_outcome::{self, Did, Outcome, Then, Trouble, Work},
+        session_outcome::{Did, Outcome, Then, Trouble, Work},
     },
     loops::Value,
     money,
@@ -39,7 +39,7 @@ impl Iterations<'_> {
         let (failures, is_used_up) = before.unwrap_or_default();
         let did = self.did(ended);
         let retries = self.orders.settings.retries;
-        let then = match session_outcome::after(&ended.outcome, did, failures, retries, now, random::number() % 1_000) {
+        let then = match Then::after(&ended.outcome, did, failures, retries, now, random::number() % 1_000) {
             // There is nothing left to try it again with.
             Then::Again { .. } | Then::Park { .. } if is_used_up => Then::Judge,
             Then::Again { at } => {
