@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf};
 
-use ralph_core::{config, journal::Record, loops, report::Report};
+use ralph_core::{config::Config, journal::Record, loops::Setting, report::Report};
 use ralph_engine::{
     hosts::{abilities, acp, claude::plugin},
     run::events::Line,
@@ -53,13 +53,13 @@ fn artefacts() -> Result<Vec<(String, String)>> {
     let (status, report) = (written::<Standing>()?, written::<Report>()?);
     let mut files = plugin::files(plugin::ON_PATH).map_err(|e| e.to_string())?;
     files.extend([
-        ("schemas/loop.schema.json".to_owned(), pretty(loops::schema())?),
+        ("schemas/loop.schema.json".to_owned(), pretty(Setting::schema())?),
         ("schemas/journal.schema.json".to_owned(), pretty(journal)?),
         ("schemas/run-events.schema.json".to_owned(), pretty(events)?),
         ("schemas/status.schema.json".to_owned(), pretty(status)?),
         ("schemas/report.schema.json".to_owned(), pretty(report)?),
-        ("schemas/ralph.schema.json".to_owned(), pretty(config::schema())?),
-        ("docs/ralph-loop.template.md".to_owned(), loops::template()),
+        ("schemas/ralph.schema.json".to_owned(), pretty(Config::schema())?),
+        ("docs/ralph-loop.template.md".to_owned(), Setting::template()),
         ("docs/hosts.md".to_owned(), with_part("docs/hosts.md", &abilities::table())?),
         ("docs/run.md".to_owned(), with_part("docs/run.md", &acp::table())?),
         ("README.md".to_owned(), with_part("README.md", &abilities::short_table())?),

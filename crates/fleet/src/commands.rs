@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::{CommandFactory, Parser, Subcommand};
-use ralph_core::gate::deadline_ms;
+use ralph_core::gate::Command;
 use ralph_engine::{hosts, sys::env};
 
 use crate::{
@@ -151,7 +151,7 @@ struct RunArgs {
     #[arg(long, value_name = "CMD")]
     verify: Vec<String>,
     /// How long each of these commands, and of an item's own, may run: 90s, 10m, 2h, or seconds [default: 2m]
-    #[arg(long, value_name = "TIME", value_parser = |text: &str| deadline_ms(text).map(|_| text.to_owned()))]
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| Command::parse_deadline(text).map(|_| text.to_owned()))]
     deadline: Option<String>,
     /// Dollars for all jobs together; 0 means no limit
     #[arg(long, default_value_t = 50.0, value_name = "X")]

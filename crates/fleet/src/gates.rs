@@ -1,7 +1,7 @@
 //! What a job must prove: the project's `ralph.toml`, as the person trusted it, and commands. An agent's branch has no word in it.
 
 use ralph_core::{
-    config,
+    config::{self, Config},
     gate::{Gate, Run},
 };
 use ralph_engine::{
@@ -53,7 +53,7 @@ pub fn of_project(project: &Project) -> Result<OfProject> {
     }
     let text = std::fs::read_to_string(project.root().join(config::FILE)).map_err(Problem::when(config::FILE))?;
     // What was looked at is what is passed on.
-    if config::parse(text.as_bytes()).ok().as_ref() != Some(&settings) {
+    if Config::parse(text.as_bytes()).ok().as_ref() != Some(&settings) {
         return Err(Problem::new(format!("{} was changed just now: try again", config::FILE)));
     }
     let mut table: Table = text.parse().map_err(Problem::when(config::FILE))?;

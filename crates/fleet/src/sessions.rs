@@ -2,7 +2,7 @@
 
 use clap::{Arg, ArgMatches, Command, builder::PossibleValuesParser};
 use ralph_core::{
-    loops::{Flag, LoopSettings, SETTINGS, Setting},
+    loops::{Flag, LoopSettings, Setting},
     text::{clean, nearest},
 };
 use ralph_engine::hosts;
@@ -87,7 +87,7 @@ pub(crate) fn again(flag: &str, value: &str, released_at: Option<u64>) -> Option
 struct Limits(LoopSettings);
 
 fn rows() -> impl Iterator<Item = (&'static Setting, &'static Flag)> {
-    let rows = SETTINGS.iter().filter_map(|setting| Some((setting, setting.flag.as_ref()?)));
+    let rows = Setting::ALL.iter().filter_map(|setting| Some((setting, setting.flag.as_ref()?)));
     rows.filter(|(_, flag)| flag.resume.is_some() && flag.name != "usd")
 }
 

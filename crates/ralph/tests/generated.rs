@@ -214,7 +214,7 @@ fn the_documented_settings_fit_the_schema_and_show_every_key() {
     let text = full_settings();
     let settings = from_toml(&text);
     Schema::load("ralph.schema.json").check(&settings).unwrap();
-    ralph_core::config::parse(text.as_bytes()).unwrap_or_else(|problem| panic!("ralph does not take it: {problem}"));
+    ralph_core::config::Config::parse(text.as_bytes()).unwrap_or_else(|problem| panic!("ralph does not take it: {problem}"));
     let schema = serde_json::from_str::<Value>(&checked_in("schemas/ralph.schema.json")).unwrap();
     let keys = |of: &Value| of["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     let gates = settings["gate"].as_array().unwrap();
@@ -243,7 +243,7 @@ fn the_schema_of_settings_rejects_what_ralph_rejects() {
         "[features]\nper_session = -1\n",
     ] {
         assert!(schema.check(&from_toml(text)).is_err(), "the schema takes {text}");
-        assert!(ralph_core::config::parse(text.as_bytes()).is_err(), "ralph takes {text}");
+        assert!(ralph_core::config::Config::parse(text.as_bytes()).is_err(), "ralph takes {text}");
     }
 }
 

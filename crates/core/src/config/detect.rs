@@ -15,42 +15,12 @@ use crate::text::opening;
 /// More gates than this are not proposed.
 const MOST: usize = 4;
 
-/// The files whose contents help, from the project's root. None of them has to exist.
-pub const FILES: &[&str] = &[
-    "Cargo.toml",
-    ".config/nextest.toml",
-    "package.json",
-    "tsconfig.json",
-    "bunfig.toml",
-    "deno.json",
-    "deno.jsonc",
-    "pyproject.toml",
-    "setup.cfg",
-    "setup.py",
-    "tox.ini",
-    "mypy.ini",
-    "Pipfile",
-    "requirements.txt",
-    "requirements-dev.txt",
-    "dev-requirements.txt",
-    "Gemfile",
-    "Rakefile",
-    "composer.json",
-    "CMakeLists.txt",
-    "GNUmakefile",
-    "makefile",
-    "Makefile",
-    "justfile",
-    "Justfile",
-    ".justfile",
-];
-
 /// What is known about a project.
 #[derive(Debug, Clone, Default)]
 pub struct Root {
     /// The names of the files and folders at the root.
     pub names: BTreeSet<String>,
-    /// The contents of those of `FILES` that exist, and of some of Python's tests.
+    /// The contents of those of [`Root::FILES`] that exist, and of some of Python's tests.
     pub contents: BTreeMap<String, String>,
 }
 
@@ -259,6 +229,36 @@ fn named(found: Vec<Found>) -> Vec<Proposal> {
 }
 
 impl Root {
+    /// The files whose contents help, from the project's root. None of them has to exist.
+    pub const FILES: &[&str] = &[
+        "Cargo.toml",
+        ".config/nextest.toml",
+        "package.json",
+        "tsconfig.json",
+        "bunfig.toml",
+        "deno.json",
+        "deno.jsonc",
+        "pyproject.toml",
+        "setup.cfg",
+        "setup.py",
+        "tox.ini",
+        "mypy.ini",
+        "Pipfile",
+        "requirements.txt",
+        "requirements-dev.txt",
+        "dev-requirements.txt",
+        "Gemfile",
+        "Rakefile",
+        "composer.json",
+        "CMakeLists.txt",
+        "GNUmakefile",
+        "makefile",
+        "Makefile",
+        "justfile",
+        "Justfile",
+        ".justfile",
+    ];
+
     /// Whether a file holds tests of Python's, by its name.
     pub fn is_python_test(path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path).strip_suffix(".py");

@@ -13,16 +13,18 @@ const LONGER: &str = "deadline = \"10m\"\n";
 /// For projects whose client would ask: an unattended session has no one to ask.
 const EDITS: &str = "\n[run]  # sessions of `ralph run` may edit files without asking\npermission_mode = \"acceptEdits\"\n";
 
-/// The text of the file. `accept_edits`: sessions of `ralph run` could not edit files otherwise.
-pub fn draft(proposals: &[Proposal], accept_edits: bool) -> String {
-    let mut text = HEADING.to_owned();
-    for Proposal { name, command, why, is_slow } in proposals {
-        // The reason can name a file of the project, and a line break in that name must not end the comment.
-        let _ = write!(text, "\n[[gate]]  # {}\nname = {}\ncommand = {}\n", clean(why), quoted(name), quoted(command));
-        text.push_str(if *is_slow { LONGER } else { "" });
+impl Proposal {
+    /// The `ralph.toml` that has these gates. `accept_edits`: sessions of `ralph run` could not edit files otherwise.
+    pub fn ralph_toml(proposals: &[Self], accept_edits: bool) -> String {
+        let mut text = HEADING.to_owned();
+        for Proposal { name, command, why, is_slow } in proposals {
+            // The reason can name a file of the project, and a line break in that name must not end the comment.
+            let _ = write!(text, "\n[[gate]]  # {}\nname = {}\ncommand = {}\n", clean(why), quoted(name), quoted(command));
+            text.push_str(if *is_slow { LONGER } else { "" });
+        }
+        text.push_str(if accept_edits { EDITS } else { "" });
+        text
     }
-    text.push_str(if accept_edits { EDITS } else { "" });
-    text
 }
 
 /// A TOML string: as it is between single quotes where that is easier to read, else between double quotes with what has to be escaped.
@@ -49,7 +51,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        config,
+        config::Config,
         gate::{Check, Run},
     };
 
@@ -66,7 +68,7 @@ mod tests {
             },
             other => panic!("{other:?}"),
         };
-        let config = config::parse(text.as_bytes()).unwrap_or_else(|problem| panic!("{problem}:\n{text}"));
+        let config = Config::parse(text.as_bytes()).unwrap_or_else(|problem| panic!("{problem}:\n{text}"));
         config.gates.into_iter().map(of_gate).collect()
     }
 
@@ -74,7 +76,7 @@ mod tests {
     fn u2_the_file_is_short_and_says_why() {
         let tests = Proposal { is_slow: true, ..proposal("tests", "npm test", "package.json has a script `test`") };
         let lint = proposal("lint", "npm run lint", "package.json has a script `lint`");
-        let text = draft(&[tests, lint], false);
+        let text = Proposal::ralph_toml(&[tests, lint], false);
         assert_eq!(
             text,
             "# What has to pass before a loop may end here. `ralph gate` runs it by hand.\n\n\
@@ -98,7 +100,7 @@ mod tests {
             "\"\"\"",
             "prüfe 世界 🚀 # no comment",
         ] {
-            let text = draft(&[proposal("tests", command, "x")], true);
+            let text = Proposal::ralph_toml(&[proposal("tests", command, "x")], true);
             assert_eq!(read(&text), [("tests".to_owned(), command.to_owned())], "{text}");
         }
     }
@@ -107,14 +109,14 @@ mod tests {
     #[test]
     fn u2_a_reason_stays_a_comment() {
         let why = "there is x\n[[gate]]\ncommand = \"touch pwned\"\r# \u{85}\u{2028}.sln";
-        let text = draft(&[proposal("tests", "dotnet test", why)], false);
+        let text = Proposal::ralph_toml(&[proposal("tests", "dotnet test", why)], false);
         assert_eq!(read(&text), [("tests".to_owned(), "dotnet test".to_owned())], "{text}");
         assert_eq!(text.lines().filter(|line| line.starts_with("[[gate]]")).count(), 1);
     }
 
     #[test]
     fn u2_sessions_of_a_run_may_edit_where_they_could_not_otherwise() {
-        let text = draft(&[proposal("tests", "x", "y")], true);
-        assert_eq!(config::parse(text.as_bytes()).unwrap().run.permission_mode.as_deref(), Some("acceptEdits"), "{text}");
+        let text = Proposal::ralph_toml(&[proposal("tests", "x", "y")], true);
+        assert_eq!(Config::parse(text.as_bytes()).unwrap().run.permission_mode.as_deref(), Some("acceptEdits"), "{text}");
     }
 }

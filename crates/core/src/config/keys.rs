@@ -168,20 +168,22 @@ impl Table {
 /// A gate has exactly one of these keys.
 pub(super) const CHECKS: [&str; 7] = ["command", "file", "features", "markers", "committed", "pr", "ci"];
 
-/// The JSON schema of the file.
-pub fn schema() -> Value {
-    let mut schema = Config::TABLE.schema();
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
-    schema["title"] = "ralph.toml".into();
-    schema["$defs"] = json!({
-        "gate": GateTable::TABLE.schema_with_one_of(&CHECKS),
-        "features": FeaturesTable::TABLE.schema(),
-        "verify": Verify::TABLE.schema(),
-        "pr": PullRequests::TABLE.schema(),
-        "run": Running::TABLE.schema(),
-        "notify": Notify::TABLE.schema(),
-        "fleet": Fleet::TABLE.schema(),
-        "command": VerifyCommand::TABLE.schema_with_one_of(&["run", "command"]),
-    });
-    schema
+impl Config {
+    /// The JSON schema of the file.
+    pub fn schema() -> Value {
+        let mut schema = Config::TABLE.schema();
+        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+        schema["title"] = "ralph.toml".into();
+        schema["$defs"] = json!({
+            "gate": GateTable::TABLE.schema_with_one_of(&CHECKS),
+            "features": FeaturesTable::TABLE.schema(),
+            "verify": Verify::TABLE.schema(),
+            "pr": PullRequests::TABLE.schema(),
+            "run": Running::TABLE.schema(),
+            "notify": Notify::TABLE.schema(),
+            "fleet": Fleet::TABLE.schema(),
+            "command": VerifyCommand::TABLE.schema_with_one_of(&["run", "command"]),
+        });
+        schema
+    }
 }

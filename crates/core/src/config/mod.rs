@@ -11,11 +11,9 @@ mod reader;
 mod running;
 pub(crate) mod worktree_yaml;
 
-pub use draft::draft;
 pub use fleet::Fleet;
-pub use keys::schema;
 pub use pull_requests::PullRequests;
-pub use running::{Notify, Run as Running, is_address};
+pub use running::{Notify, Run as Running};
 pub use worktree_yaml::worktree_commands;
 
 use keys::{Kind, table};
@@ -25,7 +23,7 @@ use reader::{Field, Fields};
 use crate::{
     gate::{
         Check, Ci, Command, DEFAULT_DEADLINE_MS, DEFAULT_EXCERPT, Features, File, Gate, GuardPolicy, Markers, OldFailures, Origin, Run,
-        Stage, deadline_ms, regex, within_a_day,
+        Stage, regex, within_a_day,
     },
     text::{Problem, utf8, without_bom},
 };
@@ -157,20 +155,21 @@ table! {
     deadline: u64 = DEFAULT_DEADLINE_MS, Kind::Time, deadline;
 }
 
-/// Reads the file.
-pub fn parse(bytes: &[u8]) -> Result<Config, Problem> {
-    let text = without_bom(utf8(bytes)?);
-    let document = reader::document(text)?;
-    let mut config = Config::read(&Fields::of(text, document.get_ref(), 1, Config::TABLE)?)?;
-    for gate in &mut config.gates {
-        match &mut gate.check {
-            Check::Features(list) => list.per_session = config.per_session,
-            Check::PullRequest(request) => gate.check = config.pull_requests.request(request.must_be),
-            Check::Ci(ci) => *ci = Ci { required_only: ci.required_only, ..config.pull_requests.ci() },
-            _ => {}
+impl Config {
+    pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
+        let text = without_bom(utf8(bytes)?);
+        let document = reader::document(text)?;
+        let mut config = Self::read(&Fields::of(text, document.get_ref(), 1, Self::TABLE)?)?;
+        for gate in &mut config.gates {
+            match &mut gate.check {
+                Check::Features(list) => list.per_session = config.per_session,
+                Check::PullRequest(request) => gate.check = config.pull_requests.request(request.must_be),
+                Check::Ci(ci) => *ci = Ci { required_only: ci.required_only, ..config.pull_requests.ci() },
+                _ => {}
+            }
         }
+        Ok(config)
     }
-    Ok(config)
 }
 
 fn gates(field: Field<'_>) -> Result<Vec<Gate>, Problem> {
@@ -235,7 +234,7 @@ fn gate(table: &Fields<'_>) -> Result<Gate, Problem> {
         _ if t.committed.is_some() => ("committed".to_owned(), Check::Committed),
         _ => ("markers".to_owned(), Check::Markers(Markers { words: t.markers })),
     };
-    let gate = Gate::new(t.name.unwrap_or_else(|| short_name(&made)), check, Origin::File(FILE.to_owned()));
+    let gate = Gate::new(t.name.unwrap_or_else(|| Gate::name_for(&made)), check, Origin::File(FILE.to_owned()));
     // CI and reviews are asked at every stop: the agent does not have to claim anything before ralph waits for them.
     Ok(Gate { every_stop: t.every_stop.unwrap_or(gate.is_decided_elsewhere()), next: t.next, ..gate })
 }
@@ -331,7 +330,7 @@ fn program(field: Field<'_>, words: Vec<String>) -> Result<Run, Problem> {
 
 fn deadline(field: Field<'_>) -> Result<u64, Problem> {
     let ms = match field.as_text() {
-        Some(text) => deadline_ms(&text),
+        Some(text) => Command::parse_deadline(&text),
         None => within_a_day(field.count()?.saturating_mul(1_000)),
     };
     ms.map_err(|what| field.problem(what))
@@ -357,12 +356,6 @@ fn inside_path(field: Field<'_>, path: String) -> Result<String, Problem> {
     }
 }
 
-/// The first words of a text, as a name for it.
-pub fn short_name(text: &str) -> String {
-    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|c| !c.is_control()).collect();
-    if line.chars().count() <= 40 { line } else { line.chars().take(39).chain(['…']).collect() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,13 +367,13 @@ mod tests {
         let blocks: Vec<&str> = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
         assert!(blocks.len() >= 12, "{}", blocks.len());
         for block in blocks {
-            let gates = parse(block.as_bytes()).unwrap_or_else(|problem| panic!("{problem}\n{block}")).gates;
+            let gates = Config::parse(block.as_bytes()).unwrap_or_else(|problem| panic!("{problem}\n{block}")).gates;
             assert!(!gates.is_empty(), "{block}");
         }
     }
 
     fn problem(text: &str) -> String {
-        parse(text.as_bytes()).map_or_else(|p| p.to_string(), |c| format!("{c:?}"))
+        Config::parse(text.as_bytes()).map_or_else(|p| p.to_string(), |c| format!("{c:?}"))
     }
 
     #[test]
@@ -409,7 +402,7 @@ mod tests {
             [verify]
             commands = ["a", { run = "b", deadline = 300 }]
         "#;
-        let config = parse(text.as_bytes()).unwrap();
+        let config = Config::parse(text.as_bytes()).unwrap();
         let names: Vec<&str> = config.gates.iter().map(|g| g.name.as_str()).collect();
         assert_eq!(names, ["tests", "npm run lint", "docs/AUDIT.md", "prd.json", "markers"]);
         let Check::Command(tests) = &config.gates[0].check else { unreachable!() };
@@ -419,7 +412,7 @@ mod tests {
         let verify = config.verify.unwrap();
         assert_eq!((verify.rounds, verify.minutes), (5, 30), "S3-5");
         assert_eq!(verify.commands.iter().map(|c| c.deadline_ms).collect::<Vec<_>>(), [120_000, 300_000], "S3-3");
-        assert_eq!(parse(b""), Ok(Config::default()));
+        assert_eq!(Config::parse(b""), Ok(Config::default()));
     }
 
     #[test]
@@ -448,7 +441,7 @@ mod tests {
         ] {
             assert!(problem(text).starts_with(expected), "{text:?}: {}", problem(text));
         }
-        assert!(parse(b"a = \"\xff\"").is_err());
+        assert!(Config::parse(b"a = \"\xff\"").is_err());
     }
 
     #[test]
@@ -515,23 +508,23 @@ mod tests {
     #[test]
     fn what_can_only_mean_one_thing_is_taken() {
         let text = "[[gate]]\nmarkers = \"LINT\"\n[[gate]]\nfile = \"a\"\nfresh = \"src/**\"\n[verify]\nagents = \"check\"\n";
-        let config = parse(format!("{text}commands = [{{ command = \"a\" }}, \"b\"]\n").as_bytes()).unwrap();
+        let config = Config::parse(format!("{text}commands = [{{ command = \"a\" }}, \"b\"]\n").as_bytes()).unwrap();
         assert_eq!(config.gates[0].check, Check::Markers(Markers { words: vec!["LINT".to_owned()] }));
         let Check::File(file) = &config.gates[1].check else { unreachable!() };
         assert_eq!(file.fresh.as_deref(), Some(["src/**".to_owned()].as_slice()));
         let verify = config.verify.unwrap();
         assert_eq!(verify.agents, Some(vec!["check".to_owned()]));
         assert_eq!(verify.commands.iter().map(|c| c.run.shown()).collect::<Vec<_>>(), ["a", "b"]);
-        let alone = parse(b"[verify]\ncommands = \"a\"\n").unwrap().verify.unwrap();
+        let alone = Config::parse(b"[verify]\ncommands = \"a\"\n").unwrap().verify.unwrap();
         assert_eq!(alone.commands.len(), 1);
     }
 
     proptest! {
         #[test]
         fn any_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), text in "[\\[\\]a-z=\"\n {},.]{0,120}") {
-            let _ = parse(&bytes);
-            let _ = parse(text.as_bytes());
-            let _ = deadline_ms(&text);
+            let _ = Config::parse(&bytes);
+            let _ = Config::parse(text.as_bytes());
+            let _ = Command::parse_deadline(&text);
         }
     }
 }

@@ -87,13 +87,19 @@ fn prices(field: Field<'_>) -> Result<Vec<(String, [u64; 3])>, Problem> {
 
 fn address(field: Field<'_>) -> Result<String, Problem> {
     let text = told(field)?;
-    if is_address(&text) { Ok(text) } else { Err(field.problem("`webhook` must be an address such as \"https://example.org/hook\"")) }
+    if Notify::is_address(&text) {
+        Ok(text)
+    } else {
+        Err(field.problem("`webhook` must be an address such as \"https://example.org/hook\""))
+    }
 }
 
-/// Whether a text can be the address of a webhook.
-pub fn is_address(text: &str) -> bool {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    rest.is_some_and(|rest| {
-        !rest.is_empty() && text.len() <= 2_000 && text.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\'))
-    })
+impl Notify {
+    /// Whether a text can be the address of a webhook.
+    pub fn is_address(text: &str) -> bool {
+        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        rest.is_some_and(|rest| {
+            !rest.is_empty() && text.len() <= 2_000 && text.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\'))
+        })
+    }
 }

@@ -6,7 +6,7 @@ use crate::text::markdown;
 const PLACEHOLDERS: [&str; 7] = ["todo", "tbd", "n/a", "none", "fixme", "xxx", "wip"];
 
 /// Counts the entries of a Markdown text.
-pub fn count_entries(text: &str) -> u64 {
+pub(super) fn count_entries(text: &str) -> u64 {
     let text = without_comments(text);
     let lines: Vec<&str> = text.lines().map(unquoted).collect();
     let mut counter = Counter::default();

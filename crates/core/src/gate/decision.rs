@@ -6,13 +6,13 @@
 use crate::gate::regex;
 
 /// In a gate this expression means "the report decided to pass"; [`passes`] reads it, and knows more forms than an expression could.
-pub const DECISION: &str = r"(?i)^[\s>*_#|-]*decision[\s*_]*:[\s*_`]*pass[\s*_`.|]*$";
+pub(crate) const DECISION: &str = r"(?i)^[\s>*_#|-]*decision[\s*_]*:[\s*_`]*pass[\s*_`.|]*$";
 
 /// The word, and the remarks that take nothing back.
 const PASSED: &str = r"(?i)^pass(?:ed)?(?:[\s,;:.(（\[–—-]+(?:(?:no|0|zero|without(?: any)?)(?: [a-z0-9/+-]+){0,3}? (?:issues?|problems?|findings?|errors?|defects?|blockers?|concerns?)(?: (?:found|left|remaining|open))?|all (?:clear|good|green|(?:checks|tests|gates) pass(?:ed)?)|clean|无问题|没有问题|全部通过))?[\s)）\].!]*$";
 
 /// Whether the report's last decision is to pass; `Err`: its other decision, if it has one.
-pub fn decision_passes(text: &str) -> Result<(), Option<String>> {
+pub(super) fn passes(text: &str) -> Result<(), Option<String>> {
     let Some(last) = text.lines().rev().find_map(decided) else { return Err(None) };
     let plain: String = last.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '|') && !is_mark(*c)).collect();
     match regex::matches(PASSED, plain.trim()) {
@@ -36,7 +36,7 @@ fn is_mark(c: char) -> bool {
 }
 
 /// The first line that says that something failed; "0 failed" does not.
-pub fn decision_failure(text: &str) -> Option<&str> {
+pub(super) fn failure(text: &str) -> Option<&str> {
     text.lines().find(|line| says_failed(line)).map(str::trim)
 }
 
@@ -83,7 +83,7 @@ mod tests {
             "Decision: PASSED",
             "Decision：PASS（无问题）",
         ] {
-            assert_eq!(decision_passes(&format!("# Audit\n\n{line}\nmore\n")), Ok(()), "{line}");
+            assert_eq!(passes(&format!("# Audit\n\n{line}\nmore\n")), Ok(()), "{line}");
         }
         for line in [
             "Decision: FAIL",
@@ -105,16 +105,16 @@ mod tests {
             "Decision:",
             "",
         ] {
-            assert!(decision_passes(&format!("# Audit\n\n{line}\n")).is_err(), "{line}");
+            assert!(passes(&format!("# Audit\n\n{line}\n")).is_err(), "{line}");
         }
     }
 
     /// A report that grows keeps its old decisions: the last one counts.
     #[test]
     fn t19_the_last_decision_counts() {
-        assert_eq!(decision_passes("Decision: FAIL\n\n## Again\nDecision: PASS\n"), Ok(()));
-        assert_eq!(decision_passes("Decision: PASS\n\n## Again\nDecision: FAIL\n"), Err(Some("FAIL".to_owned())));
-        assert_eq!(decision_passes("nothing"), Err(None));
+        assert_eq!(passes("Decision: FAIL\n\n## Again\nDecision: PASS\n"), Ok(()));
+        assert_eq!(passes("Decision: PASS\n\n## Again\nDecision: FAIL\n"), Err(Some("FAIL".to_owned())));
+        assert_eq!(passes("nothing"), Err(None));
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
             "测试失败",
             "failures: 3",
         ] {
-            assert!(decision_failure(text).is_some(), "{text}");
+            assert!(failure(text).is_some(), "{text}");
         }
         for text in [
             "",
@@ -142,7 +142,7 @@ mod tests {
             "failed tests: 0",
             "failsafe",
         ] {
-            assert_eq!(decision_failure(text), None, "{text}");
+            assert_eq!(failure(text), None, "{text}");
         }
     }
 }

@@ -5,6 +5,7 @@
 mod completion_markers;
 mod count_entries;
 mod decision;
+mod file;
 pub mod guard;
 pub mod list;
 mod output;
@@ -13,10 +14,8 @@ pub(crate) mod regex;
 pub mod test_results;
 
 pub use completion_markers::completion_markers;
-pub use count_entries::count_entries;
-pub use decision::{DECISION, decision_failure, decision_passes};
+pub(crate) use decision::DECISION;
 pub use output::{Stream, Useful};
-pub use regex::{Unmatched, matches};
 
 use std::fmt;
 
@@ -112,6 +111,11 @@ impl Command {
             junit: None,
             excerpt: DEFAULT_EXCERPT,
         }
+    }
+
+    /// How long a command may run, as people write it, in milliseconds.
+    pub fn parse_deadline(text: &str) -> Result<u64, String> {
+        parse_duration(text).and_then(within_a_day)
     }
 }
 
@@ -334,6 +338,12 @@ impl Gate {
         Gate { name: name.into(), check, origin, trusted: false, every_stop: false, next: None }
     }
 
+    /// The name of a gate that has none of its own: the first words of what it asks for.
+    pub fn name_for(text: &str) -> String {
+        let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|c| !c.is_control()).collect();
+        if line.chars().count() <= 40 { line } else { line.chars().take(39).chain(['…']).collect() }
+    }
+
     /// A finding about this gate, without details.
     pub fn finding(&self, verdict: Verdict, what: impl Into<String>) -> Finding {
         Finding::new(&self.name, self.kind(), verdict, what)
@@ -549,11 +559,6 @@ pub enum GuardPolicy {
     /// It is listed, and the loop does not end before it is fixed or a person accepts it.
     Block,
     Off,
-}
-
-/// How long a command may run, as people write it.
-pub fn deadline_ms(text: &str) -> Result<u64, String> {
-    parse_duration(text).and_then(within_a_day)
 }
 
 pub(crate) fn within_a_day(ms: u64) -> Result<u64, String> {

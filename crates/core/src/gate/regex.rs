@@ -11,7 +11,7 @@ const MAX_WORK: usize = 2 << 30;
 
 /// Why an expression could not be matched.
 #[derive(Debug)]
-pub enum Unmatched {
+pub(super) enum Unmatched {
     /// It is no regular expression.
     Wrong(Error),
     /// It could take too long.
@@ -24,7 +24,7 @@ pub(crate) fn of_lines(expression: &str) -> Result<Regex, Error> {
 }
 
 /// Whether the expression matches somewhere in a whole file. The time is bounded, whatever the expression is.
-pub fn matches(expression: &str, text: &str) -> Result<bool, Unmatched> {
+pub(super) fn matches(expression: &str, text: &str) -> Result<bool, Unmatched> {
     if regex_lite::escape(expression) == expression {
         return Ok(text.contains(expression));
     }

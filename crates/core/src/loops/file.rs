@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use super::{
     front_matter::{self, FrontMatter, Value, quoted},
-    settings::{Kind, LoopSettings, SETTINGS, Setting},
+    settings::{Kind, LoopSettings, Setting},
 };
 use crate::{
     config::worktree_yaml,
@@ -227,7 +227,7 @@ impl Reader<'_> {
 
     fn settings(&self) -> Result<LoopSettings, Problem> {
         let mut settings = LoopSettings::default();
-        for setting in SETTINGS.iter().filter(|setting| setting.is_plain_key()) {
+        for setting in Setting::ALL.iter().filter(|setting| setting.is_plain_key()) {
             let is_empty = |text: &str| setting.kind == Kind::Text && text.trim().is_empty();
             self.read(setting.key, |text| if is_empty(text) { Ok(()) } else { setting.set(&mut settings, text) })?;
         }

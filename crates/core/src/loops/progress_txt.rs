@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::settings::{Kind, LoopSettings, SETTINGS, Setting, words};
+use super::settings::{Kind, LoopSettings, Setting, words};
 
 /// The limit of a folder that sets none (S4-2).
 pub const DEFAULT_MAX_ITERATIONS: u64 = 15;
@@ -32,7 +32,7 @@ pub enum Key {
 impl Key {
     /// The settings that have a line of their own.
     pub fn settings() -> impl Iterator<Item = &'static Setting> {
-        SETTINGS.iter().filter(|setting| setting.progress.is_some())
+        Setting::ALL.iter().filter(|setting| setting.progress.is_some())
     }
 
     fn name(self) -> &'static str {

@@ -1,9 +1,9 @@
 //! The settings of a loop: the one list of its keys, flags and limits.
 //!
-//! Everything that names a setting is made from [`SETTINGS`]: reading and writing the front matter, its template and its schema, the lines of `progress.txt`, the
+//! Everything that names a setting is made from [`Setting::ALL`]: reading and writing the front matter, its template and its schema, the lines of `progress.txt`, the
 //! flags of `ralph start`, `ralph run`, `ralph resume`, `/ralph-loop` and `/ralph-resume` with their help, and which edit of a file loosens the loop.
 //!
-//! A new limit is a field of [`LoopSettings`] and a row of [`SETTINGS`]; for its seal also a field of [`Terms`].
+//! A new limit is a field of [`LoopSettings`] and a row of [`Setting::ALL`]; for its seal also a field of [`Terms`].
 
 use std::fmt::Write as _;
 
@@ -14,13 +14,10 @@ use super::{
     front_matter::quoted,
 };
 use crate::{
-    gate,
+    gate::Command,
     money::{self, Micros},
     text::time,
 };
-
-/// Hours that a loop may run when its file does not say.
-pub const DEFAULT_HOURS: f64 = 8.0;
 
 /// Iterations in a row without any tool call after which a loop pauses when its file does not say and the agent has no cap of its own.
 pub(crate) const DEFAULT_IDLE_ROUNDS: u64 = 25;
@@ -28,8 +25,6 @@ pub(crate) const DEFAULT_IDLE_ROUNDS: u64 = 25;
 /// A loop about a pull request has no last iteration, so it has limits on money and on standstill when its file sets none (S2-7).
 const PULL_REQUEST_USD: f64 = 50.0;
 
-/// The budget of `ralph run`, which works unattended, where the person sets none.
-pub const RUN_USD: f64 = 50.0;
 const PULL_REQUEST_STALL_ROUNDS: u64 = 6;
 
 /// Iterations in a row that may change nothing by default: in fresh sessions, which run unattended, and in an agent's own session.
@@ -64,12 +59,18 @@ pub struct LoopSettings {
 }
 
 impl LoopSettings {
+    /// Hours that a loop may run when its file does not say.
+    pub const DEFAULT_HOURS: f64 = 8.0;
+
+    /// The budget of `ralph run`, which works unattended, where the person sets none.
+    pub const RUN_USD: f64 = 50.0;
+
     /// The settings of a loop that has these: what is not given comes from its preset, or is the default.
     #[must_use]
     pub fn with_defaults(mut self) -> Self {
         let is_of_a_pull_request = self.preset.is_some_and(Preset::is_of_a_pull_request);
         self.max_iterations.get_or_insert_default();
-        self.max_hours.get_or_insert(DEFAULT_HOURS);
+        self.max_hours.get_or_insert(Self::DEFAULT_HOURS);
         self.completion_promise = self.completion_promise.or_else(|| self.preset?.promise().map(str::to_owned));
         self.max_usd = self.max_usd.or(is_of_a_pull_request.then_some(PULL_REQUEST_USD));
         self.stall_rounds = self.stall_rounds.or(is_of_a_pull_request.then_some(PULL_REQUEST_STALL_ROUNDS));
@@ -87,7 +88,7 @@ impl LoopSettings {
     }
 
     pub fn max_hours(&self) -> f64 {
-        self.max_hours.unwrap_or(DEFAULT_HOURS)
+        self.max_hours.unwrap_or(Self::DEFAULT_HOURS)
     }
 
     pub fn max_millis(&self) -> u64 {
@@ -134,7 +135,7 @@ impl LoopSettings {
 
     /// The settings that were given and that a flag can set, each with its flag and its values as text.
     pub fn given(&self) -> impl Iterator<Item = (&'static Setting, &'static Flag, Vec<String>)> {
-        let flags = SETTINGS.iter().filter_map(|setting| Some((setting, setting.flag.as_ref()?, setting.values(self))));
+        let flags = Setting::ALL.iter().filter_map(|setting| Some((setting, setting.flag.as_ref()?, setting.values(self))));
         flags.filter(|(.., values)| !values.is_empty())
     }
 
@@ -201,182 +202,6 @@ macro_rules! field {
     };
 }
 
-/// Every setting, in the order in which people see them.
-pub static SETTINGS: &[Setting] = &[
-    Setting::key("active", Kind::YesNo, "true", "false pauses the loop: stops are allowed and nothing is counted"),
-    Setting::key("iteration", Kind::Count, "1", "the iteration that is being worked on; ralph adds one each time it sends the agent back")
-        .required(),
-    Setting::key("session_id", Kind::Text, "null", "the session that this loop belongs to; null means the first one that stops in this project")
-        .commented(),
-    Setting::key("max_iterations", Kind::Count, "20", "the last iteration; 0 means no limit")
-        .field(field!(max_iterations))
-        .flag("max-iterations", "N", "End after this many iterations; 0 means no limit", "")
-        .on_resume("A new limit on iterations; 0 means none")
-        .in_progress("Max Iterations:")
-        .sealed(|terms| Sealed::Limit(&mut terms.max_iterations)),
-    Setting::key(
-        "completion_promise",
-        Kind::Text,
-        "\"COMPLETE\"",
-        "the words that the agent must put between <promise> and </promise>; null means that its gates end the loop, or without any only a limit or a cancel",
-    )
-    .field(field!(completion_promise))
-    .flag("promise", "TEXT", "The words that the agent must put between <promise> and </promise> when all is done", "")
-    .also("completion-promise"),
-    Setting::key(
-        "verify",
-        Kind::Commands,
-        "[\"cargo test\"]",
-        "commands that must pass before the loop may end, besides the gates of ralph.toml; they run once a person trusts them, and for at most 2 minutes: { run: \"cargo test\", deadline: 10m } gives more",
-    )
-    .commented()
-    .field(field!(verify))
-    .flag("verify", "CMD", "A command that must pass before the loop may end; may be given several times", ""),
-    Setting::key("deadline", Kind::Time, "", "")
-        .only_a_flag()
-        .field(field!(deadline_ms))
-        .flag("deadline", "TIME", "How long each --verify command may run: 90s, 10m, 2h, or seconds [default: 2m]", ""),
-    Setting::key(
-        "preset",
-        Kind::Choice(Preset::WORDS),
-        "verify",
-        "gates that need no ralph.toml: verify takes the commands of a worktree.yaml, features the list that is in the project, pr leads to an open pull request with green checks, pre-pr and after-pr are the two loops that docs/pull-requests.md defines",
-    )
-    .commented()
-    .field(field!(preset))
-    .flag(
-        "preset",
-        "PRESET",
-        "Gates that need no ralph.toml",
-        "verify: the commands of a worktree.yaml. features: the list in the project. pr: an open pull request with green checks. pre-pr: audit, quality gate and evidence, up to an open pull request. after-pr: the same, from red checks to the merge.",
-    ),
-    Setting::key("merge", Kind::YesNo, "true", "with the preset pr: the loop ends only when the pull request is merged")
-        .commented()
-        .field(field!(merge))
-        .flag("merge", "", "With --preset pr: the pull request must be merged, too", ""),
-    Setting::key(
-        "item",
-        Kind::Text,
-        "\"US-2\"",
-        "the id of one item of the list: the loop is about it alone, and the other items may stay open; without a gate that names a list it is the one that the preset features takes",
-    )
-    .commented()
-    .field(field!(item))
-    .flag(
-        "item",
-        "ID",
-        "Work on this item of the list alone: the others may stay open",
-        "The list is the one that ralph.toml names, else the one that --preset features takes.",
-    ),
-    Setting::key("started_at", Kind::Text, "\"2026-01-31T22:00:00.000Z\"", "when the loop was started").commented(),
-    Setting::key("loop_id", Kind::Text, "\"main-20260131-220000\"", "the name of this loop's journal").commented(),
-    Setting::key(
-        "max_hours",
-        Kind::Hours,
-        "8",
-        "how long the loop may run, pauses and closed sessions not counted; 0 means no limit; 8 if not given",
-    )
-    .field(field!(max_hours))
-    .flag("hours", "H", "End after this many hours; 0 means no limit [default: 8]", "")
-    .on_resume("A new allowance of time, from now on; 0 means no limit")
-    .in_progress("Max Hours:")
-    .sealed(|terms| Sealed::Limit(&mut terms.max_ms)),
-    Setting::key(
-        "max_usd",
-        Kind::Dollars,
-        "50",
-        "about how many dollars the loop may spend, estimated from the tokens that the client reports; 0 means no limit; if not given, 50 for `ralph run` and with the presets pr, pre-pr and after-pr, else no limit",
-    )
-    .commented()
-    .field(field!(max_usd))
-    .flag(
-        "usd",
-        "X",
-        "End when about this many dollars are spent; 0 means no limit",
-        "Estimated from the tokens that the client reports. Default: 50 for `ralph run` and with the presets pr, pre-pr and after-pr, else no limit.",
-    )
-    .on_resume("A new allowance of dollars, from now on; 0 means no limit")
-    .in_progress("Max USD:")
-    .sealed(|terms| Sealed::Limit(&mut terms.max_usd_micros)),
-    Setting::key(
-        "max_tokens",
-        Kind::Count,
-        "20000000",
-        "how many tokens of all kinds fresh sessions (`ralph run`) may use; 0 means no limit",
-    )
-    .field(field!(max_tokens))
-    .flag("tokens", "N", "End when fresh sessions (`ralph run`) have used this many tokens of all kinds; 0 means no limit", "")
-    .on_resume("A new allowance of tokens for fresh sessions (`ralph run`), from now on; 0 means no limit")
-    .in_progress("Max Tokens:")
-    .sealed(|terms| Sealed::Limit(&mut terms.max_tokens)),
-    Setting::key(
-        "max_context",
-        Kind::Percent,
-        "85",
-        "how full the session's context may get, in percent, before the loop is paused and handed over to `ralph run --continue`; 0 means no limit",
-    )
-    .field(field!(max_context))
-    .sealed(|terms| Sealed::Limit(&mut terms.max_context)),
-    Setting::key(
-        "compact_every",
-        Kind::Count,
-        "0",
-        "after so many iterations in one session its conversation is made shorter; 0 means that the client decides",
-    )
-    .field(field!(compact_every)),
-    Setting::key(
-        "idle_rounds",
-        Kind::Count,
-        "7",
-        "iterations in a row without any tool call after which the loop is paused; if not given, 7 under the client's own cap of 8 and 25 where that was lifted",
-    )
-    .commented()
-    .field(field!(idle_rounds))
-    .flag(
-        "idle-iterations",
-        "N",
-        "Pause after this many iterations in a row without any tool call",
-        "Default: 7 under the client's own cap of 8 blocked stops, 25 where that was lifted.",
-    )
-    .once_called("idle-rounds")
-    .on_resume("A new limit on iterations in a row without any tool call")
-    .in_progress("Idle Rounds:")
-    .sealed(|terms| Sealed::OrDefault(&mut terms.idle_rounds, DEFAULT_IDLE_ROUNDS)),
-    Setting::key(
-        "stall_rounds",
-        Kind::Count,
-        "6",
-        "iterations in a row that change nothing (no commit, no file, no finding) after which the loop is paused; 0 means never; if not given, 6 with the presets pr, pre-pr and after-pr, else 10, and 4 in fresh sessions",
-    )
-    .commented()
-    .field(field!(stall_rounds))
-    .flag(
-        "stall-iterations",
-        "N",
-        "Pause after this many iterations in a row that change nothing; 0 means never",
-        "Nothing: no commit, no file, no finding. Default: 6 with the presets pr, pre-pr and after-pr, else 4 in fresh sessions (`ralph run`) and 10 in a session of your own.",
-    )
-    .once_called("stall-rounds")
-    .on_resume("A new limit on iterations in a row that change nothing; 0 means none")
-    .in_progress("Stall Rounds:")
-    .sealed(|terms| Sealed::OrDefault(&mut terms.stall_rounds, HOOK_STALL_ROUNDS)),
-    Setting::key(
-        "continue_with",
-        Kind::Choice(ContinueWith::WORDS),
-        "auto",
-        "how the prompt goes back to the agent: as the hook's block reason, as added context, or as the client's version suggests",
-    )
-    .field(field!(continue_with))
-    .flag("continue-with", "FORM", "How the prompt goes back to the agent", ""),
-    Setting::key(
-        "remind",
-        Kind::YesNo,
-        "true",
-        "true adds one line to the prompt each time it comes back: how to claim completion",
-    )
-    .field(field!(remind)),
-];
-
 impl Flag {
     /// All the names that it answers to.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
@@ -390,6 +215,182 @@ impl Flag {
 }
 
 impl Setting {
+    /// Every setting, in the order in which people see them.
+    pub const ALL: &[Setting] = &[
+        Setting::key("active", Kind::YesNo, "true", "false pauses the loop: stops are allowed and nothing is counted"),
+        Setting::key("iteration", Kind::Count, "1", "the iteration that is being worked on; ralph adds one each time it sends the agent back")
+            .required(),
+        Setting::key("session_id", Kind::Text, "null", "the session that this loop belongs to; null means the first one that stops in this project")
+            .commented(),
+        Setting::key("max_iterations", Kind::Count, "20", "the last iteration; 0 means no limit")
+            .field(field!(max_iterations))
+            .flag("max-iterations", "N", "End after this many iterations; 0 means no limit", "")
+            .on_resume("A new limit on iterations; 0 means none")
+            .in_progress("Max Iterations:")
+            .sealed(|terms| Sealed::Limit(&mut terms.max_iterations)),
+        Setting::key(
+            "completion_promise",
+            Kind::Text,
+            "\"COMPLETE\"",
+            "the words that the agent must put between <promise> and </promise>; null means that its gates end the loop, or without any only a limit or a cancel",
+        )
+        .field(field!(completion_promise))
+        .flag("promise", "TEXT", "The words that the agent must put between <promise> and </promise> when all is done", "")
+        .also("completion-promise"),
+        Setting::key(
+            "verify",
+            Kind::Commands,
+            "[\"cargo test\"]",
+            "commands that must pass before the loop may end, besides the gates of ralph.toml; they run once a person trusts them, and for at most 2 minutes: { run: \"cargo test\", deadline: 10m } gives more",
+        )
+        .commented()
+        .field(field!(verify))
+        .flag("verify", "CMD", "A command that must pass before the loop may end; may be given several times", ""),
+        Setting::key("deadline", Kind::Time, "", "")
+            .only_a_flag()
+            .field(field!(deadline_ms))
+            .flag("deadline", "TIME", "How long each --verify command may run: 90s, 10m, 2h, or seconds [default: 2m]", ""),
+        Setting::key(
+            "preset",
+            Kind::Choice(Preset::WORDS),
+            "verify",
+            "gates that need no ralph.toml: verify takes the commands of a worktree.yaml, features the list that is in the project, pr leads to an open pull request with green checks, pre-pr and after-pr are the two loops that docs/pull-requests.md defines",
+        )
+        .commented()
+        .field(field!(preset))
+        .flag(
+            "preset",
+            "PRESET",
+            "Gates that need no ralph.toml",
+            "verify: the commands of a worktree.yaml. features: the list in the project. pr: an open pull request with green checks. pre-pr: audit, quality gate and evidence, up to an open pull request. after-pr: the same, from red checks to the merge.",
+        ),
+        Setting::key("merge", Kind::YesNo, "true", "with the preset pr: the loop ends only when the pull request is merged")
+            .commented()
+            .field(field!(merge))
+            .flag("merge", "", "With --preset pr: the pull request must be merged, too", ""),
+        Setting::key(
+            "item",
+            Kind::Text,
+            "\"US-2\"",
+            "the id of one item of the list: the loop is about it alone, and the other items may stay open; without a gate that names a list it is the one that the preset features takes",
+        )
+        .commented()
+        .field(field!(item))
+        .flag(
+            "item",
+            "ID",
+            "Work on this item of the list alone: the others may stay open",
+            "The list is the one that ralph.toml names, else the one that --preset features takes.",
+        ),
+        Setting::key("started_at", Kind::Text, "\"2026-01-31T22:00:00.000Z\"", "when the loop was started").commented(),
+        Setting::key("loop_id", Kind::Text, "\"main-20260131-220000\"", "the name of this loop's journal").commented(),
+        Setting::key(
+            "max_hours",
+            Kind::Hours,
+            "8",
+            "how long the loop may run, pauses and closed sessions not counted; 0 means no limit; 8 if not given",
+        )
+        .field(field!(max_hours))
+        .flag("hours", "H", "End after this many hours; 0 means no limit [default: 8]", "")
+        .on_resume("A new allowance of time, from now on; 0 means no limit")
+        .in_progress("Max Hours:")
+        .sealed(|terms| Sealed::Limit(&mut terms.max_ms)),
+        Setting::key(
+            "max_usd",
+            Kind::Dollars,
+            "50",
+            "about how many dollars the loop may spend, estimated from the tokens that the client reports; 0 means no limit; if not given, 50 for `ralph run` and with the presets pr, pre-pr and after-pr, else no limit",
+        )
+        .commented()
+        .field(field!(max_usd))
+        .flag(
+            "usd",
+            "X",
+            "End when about this many dollars are spent; 0 means no limit",
+            "Estimated from the tokens that the client reports. Default: 50 for `ralph run` and with the presets pr, pre-pr and after-pr, else no limit.",
+        )
+        .on_resume("A new allowance of dollars, from now on; 0 means no limit")
+        .in_progress("Max USD:")
+        .sealed(|terms| Sealed::Limit(&mut terms.max_usd_micros)),
+        Setting::key(
+            "max_tokens",
+            Kind::Count,
+            "20000000",
+            "how many tokens of all kinds fresh sessions (`ralph run`) may use; 0 means no limit",
+        )
+        .field(field!(max_tokens))
+        .flag("tokens", "N", "End when fresh sessions (`ralph run`) have used this many tokens of all kinds; 0 means no limit", "")
+        .on_resume("A new allowance of tokens for fresh sessions (`ralph run`), from now on; 0 means no limit")
+        .in_progress("Max Tokens:")
+        .sealed(|terms| Sealed::Limit(&mut terms.max_tokens)),
+        Setting::key(
+            "max_context",
+            Kind::Percent,
+            "85",
+            "how full the session's context may get, in percent, before the loop is paused and handed over to `ralph run --continue`; 0 means no limit",
+        )
+        .field(field!(max_context))
+        .sealed(|terms| Sealed::Limit(&mut terms.max_context)),
+        Setting::key(
+            "compact_every",
+            Kind::Count,
+            "0",
+            "after so many iterations in one session its conversation is made shorter; 0 means that the client decides",
+        )
+        .field(field!(compact_every)),
+        Setting::key(
+            "idle_rounds",
+            Kind::Count,
+            "7",
+            "iterations in a row without any tool call after which the loop is paused; if not given, 7 under the client's own cap of 8 and 25 where that was lifted",
+        )
+        .commented()
+        .field(field!(idle_rounds))
+        .flag(
+            "idle-iterations",
+            "N",
+            "Pause after this many iterations in a row without any tool call",
+            "Default: 7 under the client's own cap of 8 blocked stops, 25 where that was lifted.",
+        )
+        .once_called("idle-rounds")
+        .on_resume("A new limit on iterations in a row without any tool call")
+        .in_progress("Idle Rounds:")
+        .sealed(|terms| Sealed::OrDefault(&mut terms.idle_rounds, DEFAULT_IDLE_ROUNDS)),
+        Setting::key(
+            "stall_rounds",
+            Kind::Count,
+            "6",
+            "iterations in a row that change nothing (no commit, no file, no finding) after which the loop is paused; 0 means never; if not given, 6 with the presets pr, pre-pr and after-pr, else 10, and 4 in fresh sessions",
+        )
+        .commented()
+        .field(field!(stall_rounds))
+        .flag(
+            "stall-iterations",
+            "N",
+            "Pause after this many iterations in a row that change nothing; 0 means never",
+            "Nothing: no commit, no file, no finding. Default: 6 with the presets pr, pre-pr and after-pr, else 4 in fresh sessions (`ralph run`) and 10 in a session of your own.",
+        )
+        .once_called("stall-rounds")
+        .on_resume("A new limit on iterations in a row that change nothing; 0 means none")
+        .in_progress("Stall Rounds:")
+        .sealed(|terms| Sealed::OrDefault(&mut terms.stall_rounds, HOOK_STALL_ROUNDS)),
+        Setting::key(
+            "continue_with",
+            Kind::Choice(ContinueWith::WORDS),
+            "auto",
+            "how the prompt goes back to the agent: as the hook's block reason, as added context, or as the client's version suggests",
+        )
+        .field(field!(continue_with))
+        .flag("continue-with", "FORM", "How the prompt goes back to the agent", ""),
+        Setting::key(
+            "remind",
+            Kind::YesNo,
+            "true",
+            "true adds one line to the prompt each time it comes back: how to claim completion",
+        )
+        .field(field!(remind)),
+    ];
+
     const fn key(key: &'static str, kind: Kind, example: &'static str, about: &'static str) -> Self {
         let about = Some(about);
         Setting { key, kind, about, example, is_comment: false, is_required: false, field: None, flag: None, progress: None, sealed: None }
@@ -452,17 +453,17 @@ impl Setting {
     }
 
     pub fn by_flag(name: &str) -> Option<&'static Setting> {
-        SETTINGS.iter().find(|setting| setting.flag.is_some_and(|flag| flag.names().any(|known| known == name)))
+        Setting::ALL.iter().find(|setting| setting.flag.is_some_and(|flag| flag.names().any(|known| known == name)))
     }
 
     /// The keys that a loop file may have.
     pub(super) fn keys() -> impl Iterator<Item = &'static str> {
-        SETTINGS.iter().filter(|setting| setting.about.is_some()).map(|setting| setting.key)
+        Setting::ALL.iter().filter(|setting| setting.about.is_some()).map(|setting| setting.key)
     }
 
     /// The limits that are sealed, with their place among the terms.
     pub(super) fn limits() -> impl Iterator<Item = (&'static Setting, fn(&mut Terms) -> Sealed<'_>)> {
-        SETTINGS.iter().filter_map(|setting| Some((setting, setting.sealed?)))
+        Setting::ALL.iter().filter_map(|setting| Some((setting, setting.sealed?)))
     }
 
     /// A loop file sets it by one value that [`Setting::set`] can read.
@@ -534,7 +535,7 @@ impl Setting {
             Some((key, value)) => format!("{key}: {value}\n"),
             None => setting.lines(settings),
         };
-        SETTINGS.iter().filter(|setting| setting.about.is_some()).map(lines).collect()
+        Setting::ALL.iter().filter(|setting| setting.about.is_some()).map(lines).collect()
     }
 
     fn lines(&self, settings: &LoopSettings) -> String {
@@ -551,6 +552,41 @@ impl Setting {
             (Kind::Text, _) if !self.is_comment => format!("{key}: null\n"),
             _ => self.values(settings).iter().map(|value| format!("{key}: {value}\n")).collect::<Vec<_>>().concat(),
         }
+    }
+
+    /// A loop file with every key and its description (S1-2).
+    pub fn template() -> String {
+        let mut out = String::from("---\n# A Ralph loop. Save as .claude/ralph-loop.local.md; edits count from the next stop on.\n");
+        for Setting { key, about, example, is_comment, is_required, .. } in Self::ALL {
+            let Some(about) = about else { continue };
+            let (required, comment) = (if *is_required { " (required)" } else { "" }, if *is_comment { "# " } else { "" });
+            let _ = writeln!(out, "\n# {about}{required}\n{comment}{key}: {example}");
+        }
+        out.push_str(
+            "---\n\nDescribe the task here. When all of it is true, end with\n<promise>COMPLETE</promise>\non a line of its own.\n",
+        );
+        out
+    }
+
+    /// The JSON schema of the front matter (S1-AC3).
+    pub fn schema() -> serde_json::Value {
+        let spec = |setting: &Setting| {
+            let mut spec = setting.kind.schema();
+            if setting.is_required {
+                spec["type"] = json!("integer");
+            }
+            spec["description"] = json!(setting.about?);
+            Some((setting.key.to_owned(), spec))
+        };
+        let properties: serde_json::Map<_, _> = Self::ALL.iter().filter_map(spec).collect();
+        let required: Vec<_> = Setting::ALL.iter().filter(|setting| setting.is_required).map(|setting| setting.key).collect();
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "Front matter of a Ralph loop file",
+            "type": "object",
+            "required": required,
+            "properties": properties,
+        })
     }
 }
 
@@ -582,7 +618,7 @@ impl Kind {
             Kind::Count => plain.parse().ok().map(Typed::Count),
             Kind::Percent => plain.parse().ok().filter(|n| *n <= 100).map(Typed::Count),
             Kind::Hours | Kind::Dollars => plain.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0).map(Typed::Amount),
-            Kind::Time => gate::deadline_ms(plain).ok().map(Typed::Count),
+            Kind::Time => Command::parse_deadline(plain).ok().map(Typed::Count),
             Kind::Choice(names) => names.contains(&plain).then(|| Typed::Text(plain.to_owned())),
             Kind::Text | Kind::Commands => (!plain.is_empty()).then(|| Typed::Text(text.to_owned())),
         }
@@ -738,39 +774,6 @@ impl Preset {
     }
 }
 
-/// A loop file with every key and its description (S1-2).
-pub fn template() -> String {
-    let mut out = String::from("---\n# A Ralph loop. Save as .claude/ralph-loop.local.md; edits count from the next stop on.\n");
-    for Setting { key, about, example, is_comment, is_required, .. } in SETTINGS {
-        let Some(about) = about else { continue };
-        let (required, comment) = (if *is_required { " (required)" } else { "" }, if *is_comment { "# " } else { "" });
-        let _ = writeln!(out, "\n# {about}{required}\n{comment}{key}: {example}");
-    }
-    out.push_str("---\n\nDescribe the task here. When all of it is true, end with\n<promise>COMPLETE</promise>\non a line of its own.\n");
-    out
-}
-
-/// The JSON schema of the front matter (S1-AC3).
-pub fn schema() -> serde_json::Value {
-    let spec = |setting: &Setting| {
-        let mut spec = setting.kind.schema();
-        if setting.is_required {
-            spec["type"] = json!("integer");
-        }
-        spec["description"] = json!(setting.about?);
-        Some((setting.key.to_owned(), spec))
-    };
-    let properties: serde_json::Map<_, _> = SETTINGS.iter().filter_map(spec).collect();
-    let required: Vec<_> = SETTINGS.iter().filter(|setting| setting.is_required).map(|setting| setting.key).collect();
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Front matter of a Ralph loop file",
-        "type": "object",
-        "required": required,
-        "properties": properties,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -778,17 +781,17 @@ mod tests {
 
     #[test]
     fn s1_2_the_template_is_a_loop() {
-        let parsed = LoopFile::parse(template().as_bytes());
+        let parsed = LoopFile::parse(Setting::template().as_bytes());
         assert_eq!(parsed.as_ref().map(|l| (l.iteration, l.max_iterations(), l.remind())), Ok((1, 20, true)));
         for key in Setting::keys() {
-            assert!(template().contains(&format!("{key}: ")), "{key}");
+            assert!(Setting::template().contains(&format!("{key}: ")), "{key}");
         }
     }
 
     /// A value that a person gives is the one that is kept, shown again and sealed.
     #[test]
     fn every_row_keeps_what_it_is_given() {
-        for setting in SETTINGS.iter().filter(|setting| setting.field.is_some()) {
+        for setting in Setting::ALL.iter().filter(|setting| setting.field.is_some()) {
             let given = match setting.kind {
                 Kind::YesNo => "true",
                 Kind::Choice(names) => names[1],
@@ -799,7 +802,7 @@ mod tests {
             let mut settings = LoopSettings::default();
             assert_eq!(setting.set(&mut settings, given), Ok(()), "{}", setting.key);
             assert_eq!(setting.values(&settings), [given], "{}", setting.key);
-            let others = SETTINGS.iter().filter(|other| !other.values(&settings).is_empty()).count();
+            let others = Setting::ALL.iter().filter(|other| !other.values(&settings).is_empty()).count();
             assert_eq!(others, 1, "{} is kept in a field of its own", setting.key);
             if setting.sealed.is_some() {
                 let mut again = LoopSettings::default();

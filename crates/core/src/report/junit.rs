@@ -108,7 +108,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::gate::{Kind, test_results::of_junit};
+    use crate::gate::{Kind, test_results::TestResults};
 
     fn found(gate: &str, verdict: Verdict, what: &str, detail: &str) -> Finding {
         Finding::new(gate, Kind::Command, verdict, what).with_detail(detail)
@@ -158,7 +158,7 @@ the whole output: .ralph/logs/x.log</system-out>
         fn eyes_4_whatever_gates_say_the_file_can_be_read(gate in "[a-z]{1,8}", said in any::<String>(), odd in "[\\x00-\\x1f<>&'\"\\]\u{fffe}\u{ffff}]{0,20}") {
             let what = format!("{said}{odd}");
             let findings = [found(&gate, Verdict::Fail, &what, &what), found(&what, Verdict::Pass, &odd, &said)];
-            let results = of_junit(of_findings(&odd, 0, &findings).as_bytes()).unwrap();
+            let results = TestResults::of_junit(of_findings(&odd, 0, &findings).as_bytes()).unwrap();
             prop_assert_eq!((results.passed, results.failed.len()), (1, 1));
             prop_assert!(results.failed.iter().all(|name| name.ends_with(&gate)));
         }

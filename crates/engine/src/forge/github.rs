@@ -9,7 +9,7 @@ use std::{
 
 use ralph_core::gate::{
     Stream,
-    pull_request::{self, PullRequest, Repository, Trouble},
+    pull_request::{CheckRun, PullRequest, Repository, Trouble},
 };
 
 use super::Asking;
@@ -68,7 +68,7 @@ pub(crate) fn mark_required(asking: &Asking<'_>, request: &mut PullRequest) -> R
     let (query, owner, name) = (format!("query={REQUIRED}"), format!("owner={owner}"), format!("name={name}"));
     let number = format!("number={}", request.number);
     let said = ask(asking, &["api", "graphql", "--hostname", host, "-f", &query, "-f", &owner, "-f", &name, "-F", &number])?;
-    let required = pull_request::required(said.as_bytes()).ok_or_else(Trouble::of_answer)?;
+    let required = CheckRun::required(said.as_bytes()).ok_or_else(Trouble::of_answer)?;
     for check in &mut request.checks {
         // The answer holds a hundred of them; the others count, because they may be required.
         check.required = required.get(&(check.workflow.clone(), check.name.clone())).copied();

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::gate::pull_request::{self, Checkout, PullRequest, Relation, Repository, Trouble, View, Wanted};
+use ralph_core::gate::pull_request::{Checkout, PullRequest, Relation, Repository, Trouble, View, Wanted};
 
 use self::subject::Subject;
 use crate::store::project::Project;
@@ -78,7 +78,7 @@ pub(crate) fn look(question: &Question<'_>) -> Result<View, Trouble> {
     let wanted = Wanted { branch, ours: &subject.repositories, kept: subject.number, since: subject.since };
     let compare = |commit: &str| checkout.head.as_deref().map_or(Relation::NotHere, |head| checkout::compare(question, head, commit));
     let mut choice = wanted.choose(&requests, compare);
-    if let Some(request) = choice.request.as_mut().filter(|request| request.checks.len() >= pull_request::MOST_CHECKS) {
+    if let Some(request) = choice.request.as_mut().filter(|request| request.checks.len() >= PullRequest::MOST_CHECKS) {
         // There may be more of them than such a list holds.
         *request = github::by_number(&asking, request.number)?;
     }

@@ -8,7 +8,6 @@ use std::{
 };
 
 use ralph_core::{
-    config::short_name,
     gate::{
         Command, End, Finding, Gate, Origin, Run, Stream, Useful, Verdict,
         test_results::{self, TestResults},
@@ -177,7 +176,7 @@ fn attempt(gate: &Gate, command: &Command, ctx: &Context<'_>) -> Finding {
     let held = || ended.as_ref().is_ok_and(|ended| !ended.whole).then(|| "what it left running holds its output".to_owned());
     let problem = problem.or_else(held);
     let tests = tests_of(&mut heard, report.as_ref());
-    let what = if gate.name == short_name(&command.run.shown()) { state } else { format!("`{shown}`: {state}") };
+    let what = if gate.name == Gate::name_for(&command.run.shown()) { state } else { format!("`{shown}`: {state}") };
     let what = [Some(what), told(tests.as_ref()), problem].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let detail = if verdict == Verdict::Pass { String::new() } else { excerpt };
     let end = ended.ok().and_then(|ended| ended.code.map(End::Code).or(ended.signal.map(End::Signal)));

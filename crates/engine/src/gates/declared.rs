@@ -57,7 +57,7 @@ impl Declared {
 
     fn add_commands(&mut self, commands: Vec<Command>, origin: &Origin, trusted: bool) {
         for command in commands {
-            let name = config::short_name(&command.run.shown());
+            let name = Gate::name_for(&command.run.shown());
             self.add(Gate { trusted, ..Gate::new(name, Check::Command(command), origin.clone()) });
         }
     }
@@ -108,7 +108,7 @@ fn read_config(project: &Project) -> Read<(Config, Vec<u8>)> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
         Err(e) => return Some(Err(unreadable(config::FILE, &e.to_string()))),
     };
-    let parsed = config::parse(&bytes).map_err(|problem| unreadable(config::FILE, &problem.to_string()));
+    let parsed = Config::parse(&bytes).map_err(|problem| unreadable(config::FILE, &problem.to_string()));
     Some(parsed.map(|config| (config, bytes)))
 }
 

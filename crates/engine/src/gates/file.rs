@@ -12,7 +12,7 @@ use std::{
 };
 
 use ralph_core::{
-    gate::{Check, DECISION, File, Finding, Gate, Unmatched, Verdict, count_entries, decision_failure, decision_passes, matches},
+    gate::{Check, File, Finding, Gate, Verdict},
     text::opening,
 };
 
@@ -21,7 +21,7 @@ use crate::{gates::Context, sys::files};
 /// A larger file is no report.
 const MAX_BYTES: usize = 16 << 20;
 
-/// How much of a path or an expression is shown.
+/// How much of a path is shown.
 const SHOWN: usize = 120;
 
 /// A check that does not hold, or cannot be told.
@@ -67,29 +67,7 @@ fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss>
     let path = opening(&check.path, SHOWN);
     let (bytes, meta) = read(&path, &check.path, ctx.tree)?;
     let mut holds = vec![format!("{path} exists")];
-    if let Some(expression) = &check.contains {
-        let shown = opening(check.called.as_ref().unwrap_or(expression), SHOWN);
-        if expression == DECISION {
-            decision_passes(&String::from_utf8_lossy(&bytes)).map_err(|instead| {
-                let instead = instead.map(|says| format!(": its decision is `{}`", opening(&says, SHOWN))).unwrap_or_default();
-                Miss::fails(format!("{path} does not say `{shown}`{instead}"))
-            })?;
-        } else if !says(&bytes, expression)? {
-            return Err(Miss::fails(format!("{path} does not say `{shown}`")));
-        }
-        holds.push(format!("says `{shown}`"));
-    }
-    if let Some(line) = decision_failure(&String::from_utf8_lossy(&bytes)).filter(|_| check.of_success) {
-        return Err(Miss::fails(format!("{path} exists, but says `{}`", opening(line, SHOWN))));
-    }
-    if check.entries > 0 {
-        let found = count_entries(&String::from_utf8_lossy(&bytes));
-        if found < check.entries {
-            let has = if found == 0 { "no entry".to_owned() } else { entries_of(found) };
-            return Err(Miss::fails(format!("{path} has {has}, and {} must be there", at_least(check.entries))));
-        }
-        holds.push(format!("has {}", entries_of(found)));
-    }
+    holds.extend(check.check(&String::from_utf8_lossy(&bytes)).map_err(|(verdict, what)| Miss { verdict, what, advice: None })?);
     if let Some(patterns) = &check.fresh {
         fresh::look(&fresh::Evidence { shown: &path, path: &check.path, bytes: &bytes, meta: &meta }, patterns, &evidence(gates), ctx)?;
         holds.push("is newer than the sources".to_owned());
@@ -98,14 +76,6 @@ fn look(check: &File, gates: &[Gate], ctx: &Context<'_>) -> Result<String, Miss>
         [first, middle @ .., last] if !middle.is_empty() => format!("{first}, {} and {last}", middle.join(", ")),
         all => all.join(" and "),
     })
-}
-
-fn entries_of(n: u64) -> String {
-    ralph_core::text::count(n, "entry", "entries")
-}
-
-fn at_least(n: u64) -> String {
-    if n == 1 { "at least one".to_owned() } else { format!("at least {n}") }
 }
 
 /// The file's content. A link counts as its target, if that is inside of the project.
@@ -135,21 +105,6 @@ fn read(shown: &str, path: &str, tree: &Path) -> Result<(Vec<u8>, Metadata), Mis
         }
         Err(e) => Err(cannot(&e)),
     }
-}
-
-/// Whether the expression matches somewhere.
-fn says(bytes: &[u8], expression: &str) -> Result<bool, Miss> {
-    let shown = opening(expression, SHOWN);
-    let text = String::from_utf8_lossy(bytes);
-    matches(expression, &text).map_err(|why| {
-        Miss::unknown(match why {
-            Unmatched::TooSlow => {
-                let mb = text.len().div_ceil(1 << 20);
-                format!("to look for `{shown}` in {mb} MB would take too long: ask for plain words, or write a shorter file")
-            }
-            Unmatched::Wrong(e) => format!("`{shown}`, which it must say, is no regular expression: {}", opening(&e.to_string(), 200)),
-        })
-    })
 }
 
 /// The files that gates look at: reports and lists, not sources.

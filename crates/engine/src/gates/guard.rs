@@ -15,7 +15,7 @@ use std::{
 use ralph_core::{
     gate::{
         Check, Finding, Gate, GuardPolicy, Kind, Origin, Verdict,
-        guard::{self, Asked, Facts, Item, Source},
+        guard::{Asked, Facts, Item, Source},
         list as feature_list,
     },
     text::opening,
@@ -197,7 +197,7 @@ impl Start {
             let detail = "Undo it. If it is right as it is, only a person can say so: `ralph gate --accept`.";
             findings.push(Finding::new("guard", Kind::Guard, Verdict::Fail, what).with_detail(detail));
         }
-        guard::bounded(tests.into_iter().chain(rest).collect())
+        Facts::bounded(tests.into_iter().chain(rest).collect())
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use ralph_core::gate::test_results::{TestResults, of_junit};
+use ralph_core::gate::test_results::TestResults;
 
 use crate::sys::files;
 
@@ -38,7 +38,7 @@ impl Report {
         for path in new {
             let bytes = files::read(path, room).ok()?;
             room = room.saturating_sub(bytes.len());
-            all.get_or_insert_default().add(&of_junit(&bytes).ok()?)?;
+            all.get_or_insert_default().add(&TestResults::of_junit(&bytes).ok()?)?;
         }
         all
     }

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use ralph_core::{
-    loops::{self, Flag, Kind, LoopSettings, SETTINGS, Setting},
+    loops::{self, Flag, Kind, LoopSettings, Setting},
     text::{nearest, normalised, opening, quoted},
 };
 
@@ -94,7 +94,7 @@ const OWN_FLAGS: [(&str, &str, &str); 2] = [
 
 /// The flags, by the names that people are shown.
 fn flags() -> impl Iterator<Item = &'static str> {
-    let of_settings = SETTINGS.iter().filter_map(|setting| setting.flag.as_ref()).flat_map(Flag::current_names);
+    let of_settings = Setting::ALL.iter().filter_map(|setting| setting.flag.as_ref()).flat_map(Flag::current_names);
     of_settings.chain(OWN_FLAGS.map(|(name, ..)| name))
 }
 
@@ -239,7 +239,7 @@ pub(crate) fn help(verb: Verb) -> String {
         Verb::Status => "/ralph-status: where the loops of this project stand.".to_owned(),
         Verb::Pause => "/ralph-pause [NAME]: let the agent stop for now; /ralph-resume goes on.".to_owned(),
         Verb::Resume => {
-            let flags = SETTINGS.iter().filter_map(|setting| setting.flag.filter(|flag| flag.resume.is_some()));
+            let flags = Setting::ALL.iter().filter_map(|setting| setting.flag.filter(|flag| flag.resume.is_some()));
             let flags = flags.map(|flag| format!(" [--{} {}]", flag.name, flag.value)).collect::<Vec<_>>().concat();
             format!("/ralph-resume [NAME]{flags} [--again]: go on with a loop.")
         }
@@ -247,7 +247,7 @@ pub(crate) fn help(verb: Verb) -> String {
 }
 
 fn start_help() -> String {
-    let of_settings = SETTINGS.iter().filter_map(|setting| {
+    let of_settings = Setting::ALL.iter().filter_map(|setting| {
         let flag = setting.flag?;
         let choices = if let Kind::Choice(names) = setting.kind { format!(": {}", names.join(", ")) } else { String::new() };
         let also = flag.alias.map(|alias| format!(" (also --{alias})")).unwrap_or_default();

@@ -57,7 +57,7 @@ impl Ways {
             text => match text.strip_prefix("cmd:").map(str::trim) {
                 Some("") => return Err("there is no command after cmd:".to_owned()),
                 Some(line) => add(&mut self.commands, line),
-                None if config::is_address(text) => add(&mut self.webhooks, text),
+                None if Notify::is_address(text) => add(&mut self.webhooks, text),
                 // An address holds a secret more often than not.
                 None if text.contains("://") => return Err(
                     "this is no address that can be asked: it needs http:// or https:// and a host, without blanks, quotes or backslashes"

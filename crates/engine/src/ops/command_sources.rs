@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, io};
 
 use ralph_core::{
-    config::{self, Fleet, Notify, Running, worktree_commands},
+    config::{self, Config, Fleet, Notify, Running, worktree_commands},
     gate::{
         Check, Command, Gate, Merge, Run,
         list::{Item, List},
@@ -241,7 +241,7 @@ fn of_items(project: &Project, path: &str, items: Vec<Item>, more: Vec<Named>) -
 /// The commands of loop files. `ralph status` reports those that cannot be read.
 fn of_loops(project: &Project) -> Vec<Source> {
     let of_loop = |found: loops::LoopOnDisk| {
-        let named = |command: Command| Named { name: config::short_name(&command.run.shown()), command, purpose: Purpose::Loops };
+        let named = |command: Command| Named { name: Gate::name_for(&command.run.shown()), command, purpose: Purpose::Loops };
         let commands: Vec<Named> = found.parsed.ok()?.verify.into_iter().map(named).collect();
         let origin = found.path.strip_prefix(project.root()).unwrap_or(&found.path).display().to_string();
         (!commands.is_empty()).then(|| Source::of_commands(project, origin, Role::Loop, LOOP_ORIGIN, commands))
@@ -256,7 +256,7 @@ fn settings(project: &Project) -> Option<Result<Source, Broken>> {
         return None;
     }
     Some(content(project, config::FILE, Role::Settings)?.and_then(|bytes| {
-        let config = config::parse(&bytes).map_err(|problem| Broken::new(config::FILE, &problem, Role::Settings))?;
+        let config = Config::parse(&bytes).map_err(|problem| Broken::new(config::FILE, &problem, Role::Settings))?;
         let merges = config.pull_requests.merge == Merge::Ralph;
         let of_gates = config.gates.into_iter().filter_map(|gate| match gate.check {
             Check::Command(command) => Some(Named { name: gate.name, command, purpose: Purpose::Loops }),

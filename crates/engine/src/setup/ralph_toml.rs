@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, io, path::Path};
 
 use ralph_core::config::{
     self, Config,
-    detect::{FILES, Proposal, Root},
+    detect::{Proposal, Root},
 };
 
 use crate::{
@@ -88,7 +88,7 @@ impl Draft {
         let (permissions, _) = Permissions::unattended(survey, project.root(), None);
         let accepts_edits = permissions.fate("Edit") == Fate::Asked;
         let gates = proposals.iter().map(|proposal| (proposal.name.clone(), proposal.command.clone())).collect();
-        Draft { gates, accepts_edits, text: config::draft(proposals, accepts_edits) }
+        Draft { gates, accepts_edits, text: Proposal::ralph_toml(proposals, accepts_edits) }
     }
 
     /// Writes the file, unless there is one by now.
@@ -114,7 +114,7 @@ fn seen(project: &Project) -> Root {
     let text = |file: &str| Some(String::from_utf8_lossy(&trust::read(project, file).ok()?).into_owned());
     let names = names(project.root());
     let tests = python_tests(project.root(), &names);
-    let read = FILES.iter().map(|file| (*file).to_owned()).chain(tests).filter_map(|file| Some((file.clone(), text(&file)?)));
+    let read = Root::FILES.iter().map(|file| (*file).to_owned()).chain(tests).filter_map(|file| Some((file.clone(), text(&file)?)));
     Root { contents: read.collect(), names }
 }
 

@@ -7,17 +7,12 @@ use std::{
 };
 
 use ralph_core::{
-    config::{
-        self,
-        detect::{self, Root},
-        worktree_commands,
-    },
+    config::{Config, detect::Root, worktree_commands},
     gate::{
-        Finding, Kind, Stream as Pipe, Useful, Verdict, completion_markers, count_entries,
+        File, Finding, Kind, Stream as Pipe, Useful, Verdict, completion_markers,
         list::{Item, List},
-        matches,
-        pull_request::{self, JobLog, PullRequest, Repository},
-        test_results::{self, Reader},
+        pull_request::{CheckRun, JobLog, PullRequest, Repository},
+        test_results::{Reader, TestResults},
     },
     history::History,
     journal,
@@ -619,7 +614,7 @@ fn listened(stream: &mut dyn Decode, bytes: &[u8]) -> Result<u64, String> {
 }
 
 fn toml(bytes: &[u8]) -> Result<u64, String> {
-    match config::parse(bytes) {
+    match Config::parse(bytes) {
         Ok(config) => what(("fine", size(format!("{config:?}").len()))),
         Err(problem) => {
             let problem = problem.to_string();
@@ -683,9 +678,9 @@ fn journal(bytes: &[u8]) -> Result<u64, String> {
 fn junit(bytes: &[u8]) -> Result<u64, String> {
     let found = Finding::new(&text(bytes), Kind::Command, Verdict::Fail, text(bytes)).with_detail(text(bytes));
     let written = junit::of_findings("s", 0, &[found]);
-    let read = test_results::of_junit(written.as_bytes()).map_err(|e| format!("what was written cannot be read: {e}"))?;
+    let read = TestResults::of_junit(written.as_bytes()).map_err(|e| format!("what was written cannot be read: {e}"))?;
     must(read.failed.len() == 1, "one failure is one failure")?;
-    match test_results::of_junit(bytes) {
+    match TestResults::of_junit(bytes) {
         Ok(results) => {
             what(("fine", size(results.failed.len()), size(usize::try_from(results.passed).unwrap_or(usize::MAX)), results.ignored > 0))
         }
@@ -700,11 +695,11 @@ fn detect(bytes: &[u8]) -> Result<u64, String> {
         contents: files.iter().map(|file| ((*file).to_owned(), text(bytes))).collect(),
     };
     let mut seen = Vec::new();
-    for files in detect::FILES.chunks(1).chain([detect::FILES]) {
+    for files in Root::FILES.chunks(1).chain([Root::FILES]) {
         let found = root(files).proposals();
         let gates: Vec<String> =
             found.iter().map(|one| format!("[[gate]]\nname = {:?}\ncommand = {:?}\n", one.name, one.command)).collect();
-        let read = config::parse(gates.concat().as_bytes()).map_err(|e| format!("what is proposed cannot be read: {e}"))?;
+        let read = Config::parse(gates.concat().as_bytes()).map_err(|e| format!("what is proposed cannot be read: {e}"))?;
         must(read.gates.len() == found.len() && found.len() <= 4, "there are few, and all of them can be declared")?;
         seen.push(found.into_iter().map(|one| one.name).collect::<Vec<_>>());
     }
@@ -829,21 +824,22 @@ fn markers(bytes: &[u8]) -> Result<u64, String> {
 
 fn entries(bytes: &[u8]) -> Result<u64, String> {
     let text = text(bytes);
-    let count = count_entries(&text);
-    must(count <= text.lines().count() as u64, "there are no more entries than lines")?;
-    what(count.min(40))
+    let has = |entries| File { entries, ..File::at("report.md") }.check(&text).is_ok();
+    must(!has(text.lines().count() as u64 + 1), "there are no more entries than lines")?;
+    what((1..=40).take_while(|entries| has(*entries)).count())
 }
 
 fn expression(bytes: &[u8]) -> Result<u64, String> {
     let text = text(bytes);
     let (pattern, rest) = text.split_once('\n').unwrap_or((&text, ""));
-    what(matches(pattern, rest).ok())
+    let gate = File { contains: Some(pattern.to_owned()), ..File::at("report.md") };
+    what(gate.check(rest).map_err(|(verdict, _)| verdict.as_str()))
 }
 
 fn requests(bytes: &[u8]) -> Result<u64, String> {
     let repository = Repository::of_url("https://github.com/o/r").ok_or("a repository")?;
     let requests = PullRequest::list(bytes, &repository);
-    let required = pull_request::required(bytes);
+    let required = CheckRun::required(bytes);
     what((requests.map(|all| size(format!("{all:?}").len())), required.is_some()))
 }
 

@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
-use ralph_core::loops::{Flag, Kind, LoopSettings, SETTINGS, Setting, is_name};
+use ralph_core::loops::{Flag, Kind, LoopSettings, Setting, is_name};
 use ralph_engine::ops::{resume, start};
 
 use crate::{
@@ -133,7 +133,7 @@ pub(super) fn only_for_a_new_loop() -> impl Iterator<Item = &'static str> {
 }
 
 fn rows(is_new: bool) -> impl Iterator<Item = (&'static Setting, &'static Flag)> {
-    let rows = SETTINGS.iter().filter_map(|setting| Some((setting, setting.flag.as_ref()?)));
+    let rows = Setting::ALL.iter().filter_map(|setting| Some((setting, setting.flag.as_ref()?)));
     rows.filter(move |(_, flag)| is_new || flag.resume.is_some())
 }
 

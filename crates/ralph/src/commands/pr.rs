@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long)]
     wait: bool,
     /// With --wait: no longer than this: 90s, 10m, 2h, or seconds [default: 8h]
-    #[arg(long, value_name = "TIME", value_parser = ralph_core::gate::deadline_ms, requires = "wait")]
+    #[arg(long, value_name = "TIME", value_parser = ralph_core::gate::Command::parse_deadline, requires = "wait")]
     timeout: Option<u64>,
     /// For programs: JSON
     #[arg(long)]

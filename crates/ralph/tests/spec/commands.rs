@@ -764,7 +764,7 @@ fn commands_find_their_project() {
 #[test]
 fn s1_2_the_template_is_a_working_loop_file() {
     let bed = Bed::new();
-    let template = ralph_core::loops::template();
+    let template = ralph_core::loops::Setting::template();
     bed.write(LOOP, &template);
     let answer = bed.work().send();
     assert!(answer.blocks(), "{answer:?}");

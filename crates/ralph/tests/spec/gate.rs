@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ralph_core::gate::test_results::of_junit;
+use ralph_core::gate::test_results::TestResults;
 use ralph_testkit::{Skip, pty::Pty};
 use serde_json::json;
 
@@ -337,7 +337,7 @@ fn eyes_4_the_findings_are_a_junit_file_too() {
     let file = bed.path("reports/ci/gates.xml");
     let out = bed.ralph(&["gate", "--junit", "reports/ci/gates.xml"]);
     assert_eq!(out.code, Some(1), "{out:?}");
-    let read = || of_junit(&fs::read(&file).unwrap()).unwrap();
+    let read = || TestResults::of_junit(&fs::read(&file).unwrap()).unwrap();
     let results = read();
     assert_eq!((results.passed, results.ignored, results.failed.len()), (1, 2, 1), "{results:?}");
     assert!(results.failed.contains("ralph gates::odd <&\u{e9}>"), "{results:?}");

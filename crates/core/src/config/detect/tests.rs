@@ -9,7 +9,7 @@ fn root(files: &[&str]) -> Root {
         let (name, text) = file.split_once('=').map_or((*file, None), |(name, text)| (name, Some(text)));
         root.names.insert(name.split('/').next().unwrap().to_owned());
         if let Some(text) = text {
-            assert!(FILES.contains(&name) || Root::is_python_test(name), "{name} is not read");
+            assert!(Root::FILES.contains(&name) || Root::is_python_test(name), "{name} is not read");
             root.contents.insert(name.to_owned(), text.to_owned());
         }
     }
@@ -109,8 +109,8 @@ fn u2_proposals_are_few_and_can_stand_in_one_file() {
     ];
     let found = root(&all).proposals();
     assert_eq!(found.len(), 4);
-    let text = crate::config::draft(&found, true);
-    assert_eq!(crate::config::parse(text.as_bytes()).unwrap().gates.len(), 4, "{text}");
+    let text = Proposal::ralph_toml(&found, true);
+    assert_eq!(crate::config::Config::parse(text.as_bytes()).unwrap().gates.len(), 4, "{text}");
 }
 
 #[test]
@@ -118,8 +118,8 @@ fn u2_every_row_can_be_seen_and_every_file_it_needs_is_read() {
     for row in ROWS {
         for clue in row.clues {
             match clue {
-                Says(files, _) => assert!(files.iter().all(|file| FILES.contains(file)), "{}: {}", row.kind, row.command),
-                Table(file, _) => assert!(FILES.contains(file), "{}: {file}", row.kind),
+                Says(files, _) => assert!(files.iter().all(|file| Root::FILES.contains(file)), "{}: {}", row.kind, row.command),
+                Table(file, _) => assert!(Root::FILES.contains(file), "{}: {file}", row.kind),
                 Named(_) | Ending(_) | PythonTest(_) => {}
             }
         }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-pub use scripts::{Named, named, named_in_line};
+pub use scripts::Named;
 pub use source::Source;
 
 use crate::{
@@ -117,7 +117,7 @@ const MOST_NAMES: usize = 5;
 impl Facts {
     /// Everything that became easier since the beginning, one sentence each: first about tests, then about the rest.
     pub fn suspicions(before: &Self, now: &Self) -> Vec<String> {
-        bounded(Self::about_tests(before, now).into_iter().chain(Self::about_the_rest(before, now)).collect())
+        Self::bounded(Self::about_tests(before, now).into_iter().chain(Self::about_the_rest(before, now)).collect())
     }
 
     /// Tests that are gone or skipped.
@@ -147,16 +147,16 @@ impl Facts {
         }
         all
     }
-}
 
-/// As many as are said.
-pub fn bounded(mut all: Vec<String>) -> Vec<String> {
-    let more = all.len().saturating_sub(MOST);
-    if more > 0 {
-        all.truncate(MOST);
-        all.push(format!("and {more} more"));
+    /// As many as are said.
+    pub fn bounded(mut all: Vec<String>) -> Vec<String> {
+        let more = all.len().saturating_sub(MOST);
+        if more > 0 {
+            all.truncate(MOST);
+            all.push(format!("and {more} more"));
+        }
+        all
     }
-    all
 }
 
 impl Asked {

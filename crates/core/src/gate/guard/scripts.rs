@@ -37,33 +37,35 @@ const JUSTFILES: &[&str] = &["justfile", "Justfile", ".justfile"];
 const OF_PACKAGE: [&str; 5] = ["--filter", "-F", "-w", "--workspace", "workspace"];
 const OF_FOLDER: [&str; 4] = ["-C", "--dir", "--prefix", "--cwd"];
 
-/// The files that a command names, each with the folder that it is named in.
-pub fn named(run: &Run) -> Vec<(String, Named)> {
-    match run {
-        Run::Argv(words) => named_by(words).into_iter().map(|named| (String::new(), named)).collect(),
-        Run::Shell(line) => named_in_line(line),
-    }
-}
-
-/// The files that a shell line names, each with the folder that `cd` went to before. After a `cd` that cannot be followed, nothing is named.
-pub fn named_in_line(line: &str) -> Vec<(String, Named)> {
-    let mut all = BTreeSet::new();
-    let mut folders: Vec<Option<String>> = vec![Some(String::new())];
-    for words in commands(line) {
-        match words.first().map(String::as_str) {
-            Some("(") => folders.push(folders.last().cloned().flatten()),
-            Some(")") if folders.len() > 1 => drop(folders.pop()),
-            Some("cd") => {
-                let here = folders.pop().flatten();
-                folders.push(here.and_then(|here| below(&here, words.get(1)?)));
-            }
-            _ => {
-                let here = folders.last().cloned().flatten();
-                all.extend(here.zip(named_by(&words)));
-            }
+impl Named {
+    /// The files that a command names, each with the folder that it is named in.
+    pub fn by(run: &Run) -> Vec<(String, Self)> {
+        match run {
+            Run::Argv(words) => named_by(words).into_iter().map(|named| (String::new(), named)).collect(),
+            Run::Shell(line) => Self::in_line(line),
         }
     }
-    all.into_iter().collect()
+
+    /// The files that a shell line names, each with the folder that `cd` went to before. After a `cd` that cannot be followed, nothing is named.
+    pub fn in_line(line: &str) -> Vec<(String, Self)> {
+        let mut all = BTreeSet::new();
+        let mut folders: Vec<Option<String>> = vec![Some(String::new())];
+        for words in commands(line) {
+            match words.first().map(String::as_str) {
+                Some("(") => folders.push(folders.last().cloned().flatten()),
+                Some(")") if folders.len() > 1 => drop(folders.pop()),
+                Some("cd") => {
+                    let here = folders.pop().flatten();
+                    folders.push(here.and_then(|here| below(&here, words.get(1)?)));
+                }
+                _ => {
+                    let here = folders.last().cloned().flatten();
+                    all.extend(here.zip(named_by(&words)));
+                }
+            }
+        }
+        all.into_iter().collect()
+    }
 }
 
 /// The folder that `cd` goes to, if that can be told.
@@ -234,8 +236,8 @@ mod tests {
             ("'", vec![]),
         ];
         for (line, expected) in table {
-            assert_eq!(named(&Run::Shell(line.to_owned())), expected, "{line}");
+            assert_eq!(Named::by(&Run::Shell(line.to_owned())), expected, "{line}");
         }
-        assert_eq!(named(&Run::Argv(vec!["./a b.sh".to_owned(), "x".to_owned()])), file("./a b.sh"));
+        assert_eq!(Named::by(&Run::Argv(vec!["./a b.sh".to_owned(), "x".to_owned()])), file("./a b.sh"));
     }
 }

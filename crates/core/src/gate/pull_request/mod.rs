@@ -20,7 +20,6 @@ pub use ci::{CheckRun, Standing};
 pub use job_log::JobLog;
 pub use outcome::Outcome;
 pub use phase::{Phase, Told};
-pub use read::{MOST_CHECKS, required};
 pub use remote::{Checkout, Remote, Repository};
 pub use trouble::Trouble;
 

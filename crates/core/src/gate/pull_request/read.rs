@@ -12,9 +12,6 @@ use crate::text::{
     time::{self, Millis},
 };
 
-/// `gh pr list` asks for no more checks than this, so exactly as many may be more.
-pub const MOST_CHECKS: usize = 100;
-
 /// Names and titles are shown, and never longer than this.
 const SHOWN: usize = 200;
 
@@ -64,6 +61,9 @@ struct SaidCheck {
 }
 
 impl PullRequest {
+    /// `gh pr list` asks for no more checks than this, so exactly as many may be more.
+    pub const MOST_CHECKS: usize = 100;
+
     /// The pull requests in what `gh pr list --json` or `gh pr view --json` printed. `asked`: the repository that they are in. `None`: it is no such answer.
     pub fn list(bytes: &[u8], asked: &Repository) -> Option<Vec<Self>> {
         let said: Value = parse_tolerant(bytes).ok()?;
@@ -150,18 +150,23 @@ fn job(url: &str) -> Option<u64> {
 /// Whether the base branch requires a check, by its workflow and its name.
 type Required = BTreeMap<(Option<String>, String), bool>;
 
-/// Which checks the base branch requires: the answer to the question that the engine asks about one pull request. What it does not speak of may be.
-pub fn required(bytes: &[u8]) -> Option<Required> {
-    let said: Value = parse_tolerant(bytes).ok()?;
-    let commit = said.pointer("/data/repository/pullRequest/commits/nodes/0/commit")?;
-    let Some(nodes) = commit.pointer("/statusCheckRollup/contexts/nodes").and_then(Value::as_array) else { return Some(Required::new()) };
-    let text =
-        |node: &Value, path: &str| node.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty()).map(|t| opening(t, SHOWN));
-    let mut all = Required::new();
-    for node in nodes {
-        let name = text(node, "/name").or_else(|| text(node, "/context"));
-        let Some((name, is_required)) = name.zip(node.get("isRequired").and_then(Value::as_bool)) else { continue };
-        *all.entry((text(node, "/checkSuite/workflowRun/workflow/name"), name)).or_default() |= is_required;
+impl CheckRun {
+    /// Which checks the base branch requires: the answer to the question that the engine asks about one pull request. What it does not speak of may be.
+    pub fn required(bytes: &[u8]) -> Option<Required> {
+        let said: Value = parse_tolerant(bytes).ok()?;
+        let commit = said.pointer("/data/repository/pullRequest/commits/nodes/0/commit")?;
+        let Some(nodes) = commit.pointer("/statusCheckRollup/contexts/nodes").and_then(Value::as_array) else {
+            return Some(Required::new());
+        };
+        let text = |node: &Value, path: &str| {
+            node.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty()).map(|t| opening(t, SHOWN))
+        };
+        let mut all = Required::new();
+        for node in nodes {
+            let name = text(node, "/name").or_else(|| text(node, "/context"));
+            let Some((name, is_required)) = name.zip(node.get("isRequired").and_then(Value::as_bool)) else { continue };
+            *all.entry((text(node, "/checkSuite/workflowRun/workflow/name"), name)).or_default() |= is_required;
+        }
+        Some(all)
     }
-    Some(all)
 }

@@ -529,8 +529,8 @@ fn s2_1_required_checks_are_read() {
         {"__typename":"CheckRun","name":"docs","isRequired":false},
         {"__typename":"StatusContext","context":"ci/circle","isRequired":true}]}}}}]}}}}}"#;
     let wanted = [(Some("CI"), "build", true), (None, "app", true), (None, "docs", false), (None, "ci/circle", true)];
-    assert_eq!(required(json), Some(wanted.map(|(flow, name, is)| ((flow.map(str::to_owned), name.to_owned()), is)).into()));
-    assert_eq!(required(b"{}"), None);
+    assert_eq!(CheckRun::required(json), Some(wanted.map(|(flow, name, is)| ((flow.map(str::to_owned), name.to_owned()), is)).into()));
+    assert_eq!(CheckRun::required(b"{}"), None);
 }
 
 #[test]
@@ -570,7 +570,7 @@ proptest! {
     #[test]
     fn any_answer_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = PullRequest::list(&bytes, &ours());
-        let _ = required(&bytes);
+        let _ = CheckRun::required(&bytes);
         let mut reader = JobLog::default();
         reader.feed(&bytes, &mut |_| {});
         reader.finish(&mut |_| {});

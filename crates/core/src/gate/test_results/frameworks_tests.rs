@@ -354,7 +354,7 @@ fn u3_prose_is_no_result() {
 
 #[test]
 fn u3_junit_files_of_the_big_tools_are_read() {
-    let file = |name: &str| of_junit(&std::fs::read(folder().join(format!("{name}.xml"))).unwrap()).unwrap();
+    let file = |name: &str| TestResults::of_junit(&std::fs::read(folder().join(format!("{name}.xml"))).unwrap()).unwrap();
     #[rustfmt::skip]
     let expected: &[(&str, u64, u64, &[&str])] = &[
         ("surefire", 1, 1, &["ShopTest::boom", "ShopTest::wrong"]),

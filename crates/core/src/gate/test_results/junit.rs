@@ -14,22 +14,24 @@ use super::TestResults;
 /// Deeper files are not written by test programs.
 const DEEPEST: usize = 100;
 
-/// Reads the results out of a whole `JUnit` file.
-pub fn of_junit(xml: &[u8]) -> Result<TestResults, String> {
-    let text = std::str::from_utf8(xml).map_err(|_| "not UTF-8".to_owned())?;
-    let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}'));
-    let mut file = File::default();
-    loop {
-        match reader.read_event().map_err(|e| format!("not XML: {e}"))? {
-            Event::Start(tag) => file.begin(&tag)?,
-            Event::Empty(tag) => {
-                file.begin(&tag)?;
-                file.end()?;
+impl TestResults {
+    /// Reads the results out of a whole `JUnit` file.
+    pub fn of_junit(xml: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(xml).map_err(|_| "not UTF-8".to_owned())?;
+        let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}'));
+        let mut file = File::default();
+        loop {
+            match reader.read_event().map_err(|e| format!("not XML: {e}"))? {
+                Event::Start(tag) => file.begin(&tag)?,
+                Event::Empty(tag) => {
+                    file.begin(&tag)?;
+                    file.end()?;
+                }
+                Event::End(_) => file.end()?,
+                Event::DocType(_) => return Err("it has a DTD, which is not read".to_owned()),
+                Event::Eof => return file.results(),
+                _ => {}
             }
-            Event::End(_) => file.end()?,
-            Event::DocType(_) => return Err("it has a DTD, which is not read".to_owned()),
-            Event::Eof => return file.results(),
-            _ => {}
         }
     }
 }

@@ -20,7 +20,6 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::junit::of_junit;
 use self::{
     go::Go,
     libtest::Libtest,

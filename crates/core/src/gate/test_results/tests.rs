@@ -177,11 +177,11 @@ fn junit_names_its_failures() {
   <testsuite name="did not start"><error message="no such module"/></testsuite>
 </testsuites>"#;
     let names = ["calc.Test::a < b & \"c\" é", "calc.Test::breaks", "adds", "did not start"];
-    assert_eq!(of_junit(xml.as_bytes()), Ok(results(2, 1, &names)));
-    assert_eq!(of_junit(format!("\u{feff}{xml}").as_bytes()), Ok(results(2, 1, &names)));
-    assert_eq!(of_junit(b"<testsuite/>"), Ok(TestResults::default()));
+    assert_eq!(TestResults::of_junit(xml.as_bytes()), Ok(results(2, 1, &names)));
+    assert_eq!(TestResults::of_junit(format!("\u{feff}{xml}").as_bytes()), Ok(results(2, 1, &names)));
+    assert_eq!(TestResults::of_junit(b"<testsuite/>"), Ok(TestResults::default()));
     let twice = "<testsuite><testcase name='a'><error/></testcase><testcase name='a'><error/></testcase></testsuite>";
-    assert_eq!(of_junit(twice.as_bytes()), Ok(results(0, 0, &["a", "a (2)"])));
+    assert_eq!(TestResults::of_junit(twice.as_bytes()), Ok(results(0, 0, &["a", "a (2)"])));
 }
 
 #[test]
@@ -202,13 +202,13 @@ fn what_is_no_whole_junit_file_is_an_error() {
         ("<!DOCTYPE x [<!ENTITY boom 'boom'>]><testsuites/>", "DTD"),
         (deep.as_str(), "too deeply"),
     ] {
-        let error = of_junit(xml.as_bytes()).expect_err(xml);
+        let error = TestResults::of_junit(xml.as_bytes()).expect_err(xml);
         assert!(error.contains(says), "{xml}: {error}");
     }
-    assert_eq!(of_junit(b"<testsuite name='\xff'/>"), Err("not UTF-8".to_owned()));
+    assert_eq!(TestResults::of_junit(b"<testsuite name='\xff'/>"), Err("not UTF-8".to_owned()));
     let many: Vec<String> = (0..=MOST_FAILED).map(|i| format!("<testcase name='{i}'><error/></testcase>")).collect();
     let many = many.concat();
-    assert!(of_junit(format!("<testsuite>{many}</testsuite>").as_bytes()).is_err_and(|e| e.contains("too many")));
+    assert!(TestResults::of_junit(format!("<testsuite>{many}</testsuite>").as_bytes()).is_err_and(|e| e.contains("too many")));
 }
 
 #[test]
@@ -257,6 +257,6 @@ proptest! {
     ]), 0..20), noise in proptest::collection::vec(any::<u8>(), 0..4)) {
         let mut xml = pieces.concat().into_bytes();
         xml.extend(noise);
-        let _ = of_junit(&xml);
+        let _ = TestResults::of_junit(&xml);
     }
 }

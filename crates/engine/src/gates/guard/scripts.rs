@@ -8,7 +8,7 @@ use std::{
 
 use ralph_core::gate::{
     Check, Gate, Origin,
-    guard::{Named, Source, named, named_in_line},
+    guard::{Named, Source},
 };
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ pub(super) fn of(project: &Project, gates: &[Gate]) -> Scripts {
         let mut found = Found { root: project.root().to_owned(), digests: BTreeMap::new(), seen: BTreeSet::new() };
         if let Check::Command(command) = &gate.check {
             let folder = PathBuf::from(command.folder.as_deref().unwrap_or(""));
-            found.all(&folder, named(&command.run));
+            found.all(&folder, Named::by(&command.run));
         }
         if let Check::Ci(_) = &gate.check {
             found.workflows();
@@ -127,7 +127,7 @@ impl Found {
             let line = package.get("scripts").and_then(|scripts| scripts.get(&name)).and_then(Value::as_str);
             let digest = line.map(|line| digest::of(line.as_bytes())).unwrap_or_default();
             self.digests.insert(format!("{shown} (script \"{name}\")"), digest);
-            self.all(folder, line.map(named_in_line).unwrap_or_default());
+            self.all(folder, line.map(Named::in_line).unwrap_or_default());
         }
     }
 }

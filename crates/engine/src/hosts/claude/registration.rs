@@ -284,7 +284,7 @@ mod tests {
         let entry: Value = entry(waiter, waiter.timeout, "ralph", "local").into_iter().collect();
         let args = json!(["hook", "claude", "--wait", "--timeout", "28800", "--via", "local"]);
         assert_eq!(entry, json!({"type": "command", "command": "ralph", "args": args, "timeout": 28_800, "asyncRewake": true}));
-        let hours = ralph_core::loops::DEFAULT_HOURS;
+        let hours = ralph_core::loops::LoopSettings::DEFAULT_HOURS;
         assert!((std::time::Duration::from_secs(WAITING).as_secs_f64() - hours * 3_600.0).abs() < 1e-6, "as long as a loop lasts");
         // It stands before the judge, which answers where there are no arguments.
         let stops: Vec<bool> = HOOKS.iter().filter(|hook| hook.event == "Stop").map(|hook| hook.waits).collect();

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use ralph_core::{config::Running, loops::RUN_USD, text::clean};
+use ralph_core::{config::Running, loops::LoopSettings, text::clean};
 use ralph_engine::{
     gates::{self, declared},
     hosts::{self, Host, acp::AcpAgent, prices::Prices},
@@ -66,7 +66,7 @@ pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Obse
             wanted.remark().into_iter().for_each(&warn);
             // Money is limited unless the person says otherwise, where it can be counted at all.
             if counts_money {
-                wanted.settings.max_usd.get_or_insert(RUN_USD);
+                wanted.settings.max_usd.get_or_insert(LoopSettings::RUN_USD);
             }
             (begin(project, &wanted, &warn)?, None)
         }

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
     /// Wait no longer than this: 90s, 10m, 2h, or seconds
-    #[arg(long, value_name = "TIME", value_parser = ralph_core::gate::deadline_ms, default_value = "8h")]
+    #[arg(long, value_name = "TIME", value_parser = ralph_core::gate::Command::parse_deadline, default_value = "8h")]
     timeout: u64,
     /// For programs: the findings as JSON
     #[arg(long)]

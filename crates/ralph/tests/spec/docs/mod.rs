@@ -146,7 +146,7 @@ fn u10_every_settings_block_is_read() {
     let all = blocks_of("toml");
     assert!(all.len() > 15, "{}", all.len());
     for (page, text) in all {
-        ralph_core::config::parse(text.as_bytes()).unwrap_or_else(|problem| panic!("{page}: {problem}\n{text}"));
+        ralph_core::config::Config::parse(text.as_bytes()).unwrap_or_else(|problem| panic!("{page}: {problem}\n{text}"));
     }
     for (page, text) in blocks_of("yaml") {
         let documents = text.split("\n---\n");

@@ -158,7 +158,7 @@ fn u2_a_command_that_the_person_names_becomes_the_check() {
         let screen = pty.screen();
         match gate {
             Some(command) => {
-                let config = ralph_core::config::parse(text_of(&bed.path("ralph.toml")).as_bytes()).unwrap();
+                let config = ralph_core::config::Config::parse(text_of(&bed.path("ralph.toml")).as_bytes()).unwrap();
                 assert_eq!(config.gates.len(), 1);
                 let shown = bed.ralph_json(&["trust", "--json"]);
                 assert_eq!(shown["files"][0]["commands"][0]["run"], command, "{shown}");
