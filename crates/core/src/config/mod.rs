@@ -2,8 +2,6 @@
 //!
 //! Everything in it is optional. An unknown key is an error: a gate that is silently missing proves nothing.
 
-pub mod detect;
-mod draft;
 mod fleet;
 mod keys;
 mod pull_requests;

@@ -1,11 +1,17 @@
 //! The project's `ralph.toml` for `ralph init`: the one that exists, or one that would fit. It is created, never changed.
 
-use std::{collections::BTreeSet, fs, io, path::Path};
+mod detect;
+mod draft;
 
-use ralph_core::config::{
-    self, Config,
-    detect::{Proposal, Root},
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::Path,
 };
+
+use ralph_core::config::{self, Config};
+
+use detect::{Proposal, Root};
 
 use crate::{
     gates::declared,
@@ -77,6 +83,9 @@ impl RalphToml {
 }
 
 impl Draft {
+    /// The files from a project's root that tell which gates fit.
+    pub const FILES: &[&str] = Root::FILES;
+
     /// One with the command that a person named.
     pub fn with_command(project: &Project, survey: &Survey, command: &str) -> Self {
         let named =
@@ -84,9 +93,18 @@ impl Draft {
         Self::of(&[named], project, survey)
     }
 
+    /// One for a project that holds nothing but these files, which are small; `None`: nothing fits.
+    pub fn fitting(files: &BTreeMap<String, String>) -> Option<Self> {
+        let root = Root { names: files.keys().cloned().collect(), contents: files.clone() };
+        Some(root.proposals()).filter(|proposals| !proposals.is_empty()).map(|proposals| Self::with(&proposals, false))
+    }
+
     fn of(proposals: &[Proposal], project: &Project, survey: &Survey) -> Self {
         let (permissions, _) = Permissions::unattended(survey, project.root(), None);
-        let accepts_edits = permissions.fate("Edit") == Fate::Asked;
+        Self::with(proposals, permissions.fate("Edit") == Fate::Asked)
+    }
+
+    fn with(proposals: &[Proposal], accepts_edits: bool) -> Self {
         let gates = proposals.iter().map(|proposal| (proposal.name.clone(), proposal.command.clone())).collect();
         Draft { gates, accepts_edits, text: Proposal::ralph_toml(proposals, accepts_edits) }
     }

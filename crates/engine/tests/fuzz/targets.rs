@@ -7,7 +7,7 @@ use std::{
 };
 
 use ralph_core::{
-    config::{Config, detect::Root, worktree_commands},
+    config::{Config, worktree_commands},
     gate::{
         File, Finding, Kind, Stream as Pipe, Useful, Verdict, completion_markers,
         list::{Item, List},
@@ -25,16 +25,19 @@ use ralph_core::{
     report::junit,
     text::{self, Masking, PlainLines, Secrets},
 };
-use ralph_engine::hosts::{
-    self, Decode, Exit, Invocation,
-    claude::{
-        denials,
-        settings_file::{self, Settings},
-        stream::Stream,
-        transcript::{self, Before},
-        usage::Meter,
+use ralph_engine::{
+    hosts::{
+        self, Decode, Exit, Invocation,
+        claude::{
+            denials,
+            settings_file::{self, Settings},
+            stream::Stream,
+            transcript::{self, Before},
+            usage::Meter,
+        },
+        slash,
     },
-    slash,
+    setup::ralph_toml::Draft,
 };
 
 /// A parser and its promises.
@@ -690,18 +693,14 @@ fn junit(bytes: &[u8]) -> Result<u64, String> {
 
 /// The same bytes in every file that is looked at: all of them at the same time, and each alone.
 fn detect(bytes: &[u8]) -> Result<u64, String> {
-    let root = |files: &[&str]| Root {
-        names: files.iter().map(|file| (*file).to_owned()).collect(),
-        contents: files.iter().map(|file| ((*file).to_owned(), text(bytes))).collect(),
-    };
     let mut seen = Vec::new();
-    for files in Root::FILES.chunks(1).chain([Root::FILES]) {
-        let found = root(files).proposals();
-        let gates: Vec<String> =
-            found.iter().map(|one| format!("[[gate]]\nname = {:?}\ncommand = {:?}\n", one.name, one.command)).collect();
-        let read = Config::parse(gates.concat().as_bytes()).map_err(|e| format!("what is proposed cannot be read: {e}"))?;
-        must(read.gates.len() == found.len() && found.len() <= 4, "there are few, and all of them can be declared")?;
-        seen.push(found.into_iter().map(|one| one.name).collect::<Vec<_>>());
+    for files in Draft::FILES.chunks(1).chain([Draft::FILES]) {
+        let draft = Draft::fitting(&files.iter().map(|file| ((*file).to_owned(), text(bytes))).collect());
+        let found = draft.as_ref().map_or(0, |draft| draft.gates.len());
+        let read = draft.as_ref().map_or(Ok(Config::default()), |draft| Config::parse(draft.text.as_bytes()));
+        let read = read.map_err(|e| format!("what is proposed cannot be read: {e}"))?;
+        must(read.gates.len() == found && found <= 4, "there are few, and all of them can be declared")?;
+        seen.push(read.gates.into_iter().map(|gate| gate.name).collect::<Vec<_>>());
     }
     what(seen)
 }

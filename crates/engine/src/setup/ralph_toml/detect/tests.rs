@@ -110,7 +110,7 @@ fn u2_proposals_are_few_and_can_stand_in_one_file() {
     let found = root(&all).proposals();
     assert_eq!(found.len(), 4);
     let text = Proposal::ralph_toml(&found, true);
-    assert_eq!(crate::config::Config::parse(text.as_bytes()).unwrap().gates.len(), 4, "{text}");
+    assert_eq!(ralph_core::config::Config::parse(text.as_bytes()).unwrap().gates.len(), 4, "{text}");
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use ralph_core::text::clean;
+
 use super::detect::Proposal;
-use crate::text::clean;
 
 const HEADING: &str = "# What has to pass before a loop may end here. `ralph gate` runs it by hand.\n";
 
@@ -15,7 +16,7 @@ const EDITS: &str = "\n[run]  # sessions of `ralph run` may edit files without a
 
 impl Proposal {
     /// The `ralph.toml` that has these gates. `accept_edits`: sessions of `ralph run` could not edit files otherwise.
-    pub fn ralph_toml(proposals: &[Self], accept_edits: bool) -> String {
+    pub(super) fn ralph_toml(proposals: &[Self], accept_edits: bool) -> String {
         let mut text = HEADING.to_owned();
         for Proposal { name, command, why, is_slow } in proposals {
             // The reason can name a file of the project, and a line break in that name must not end the comment.
@@ -50,7 +51,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
+    use ralph_core::{
         config::Config,
         gate::{Check, Run},
     };
@@ -61,7 +62,7 @@ mod tests {
 
     /// The commands of the gates, as they would be run.
     fn read(text: &str) -> Vec<(String, String)> {
-        let of_gate = |gate: crate::gate::Gate| match gate.check {
+        let of_gate = |gate: ralph_core::gate::Gate| match gate.check {
             Check::Command(command) => match command.run {
                 Run::Shell(line) => (gate.name, line),
                 Run::Argv(words) => panic!("{words:?}"),

@@ -8,16 +8,15 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ralph_core::text::opening;
 use serde_json::Value;
-
-use crate::text::opening;
 
 /// More gates than this are not proposed.
 const MOST: usize = 4;
 
 /// What is known about a project.
 #[derive(Debug, Clone, Default)]
-pub struct Root {
+pub(super) struct Root {
     /// The names of the files and folders at the root.
     pub names: BTreeSet<String>,
     /// The contents of those of [`Root::FILES`] that exist, and of some of Python's tests.
@@ -26,7 +25,7 @@ pub struct Root {
 
 /// A gate that fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proposal {
+pub(super) struct Proposal {
     /// No two of a project have the same.
     pub name: String,
     /// A line for the shell.
@@ -230,7 +229,7 @@ fn named(found: Vec<Found>) -> Vec<Proposal> {
 
 impl Root {
     /// The files whose contents help, from the project's root. None of them has to exist.
-    pub const FILES: &[&str] = &[
+    pub(super) const FILES: &[&str] = &[
         "Cargo.toml",
         ".config/nextest.toml",
         "package.json",
@@ -260,13 +259,13 @@ impl Root {
     ];
 
     /// Whether a file holds tests of Python's, by its name.
-    pub fn is_python_test(path: &str) -> bool {
+    pub(super) fn is_python_test(path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path).strip_suffix(".py");
         name.is_some_and(|name| name.starts_with("test_") || name.ends_with("_test"))
     }
 
     /// The gates that fit, in the order in which they should be measured.
-    pub fn proposals(&self) -> Vec<Proposal> {
+    pub(super) fn proposals(&self) -> Vec<Proposal> {
         let mut found = Vec::new();
         for (kind, scripts) in [("node", package_scripts(self)), ("deno", deno_tasks(self)), ("php", composer_scripts(self))] {
             found.extend(scripts.into_iter().map(|(aim, command, why)| Found { kind, aim, command, why }));
