@@ -1,7 +1,7 @@
 //! Searches in short texts, for every hook call. `memchr` asks the processor first what it can do; in a virtual machine each of these questions takes some
 //! microseconds, and all of them a tenth of the call. Nothing is asked here.
 
-use memchr::arch::all::memchr::{One, Two};
+use memchr::arch::all::memchr::One;
 
 /// The first place of a byte.
 pub fn find_byte(byte: u8, text: &[u8]) -> Option<usize> {
@@ -11,11 +11,6 @@ pub fn find_byte(byte: u8, text: &[u8]) -> Option<usize> {
 /// The last place of a byte.
 pub(crate) fn rfind_byte(byte: u8, text: &[u8]) -> Option<usize> {
     One::new(byte).rfind(text)
-}
-
-/// The first place of one of two bytes.
-pub(crate) fn find_either(one: u8, other: u8, text: &[u8]) -> Option<usize> {
-    Two::new(one, other).find(text)
 }
 
 /// How often a byte is there.

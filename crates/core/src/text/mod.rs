@@ -14,8 +14,8 @@ pub(crate) mod yaml;
 
 pub use clean::{clean, count, excerpt, is_unseen, iterations, normalised, of_limit, opening, quoted};
 pub use find::find_byte;
-pub(crate) use find::{find_either, rfind_byte};
-pub use json::{ObjectEnd, parse_tolerant};
+pub(crate) use find::rfind_byte;
+pub use json::parse_tolerant;
 pub use lines::Lines;
 pub use plain_lines::PlainLines;
 pub use problem::Problem;

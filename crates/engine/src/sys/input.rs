@@ -5,7 +5,7 @@
 use std::{io, time::Duration};
 
 #[cfg(unix)]
-use ralph_core::text::ObjectEnd;
+use super::object_end::ObjectEnd;
 
 /// The longest wait for a caller that stops in the middle or says nothing.
 pub const SILENCE: Duration = Duration::from_secs(10);

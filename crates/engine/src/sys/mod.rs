@@ -11,6 +11,8 @@ pub mod files;
 pub mod follow_file;
 pub mod input;
 pub(crate) mod lock;
+#[cfg(unix)]
+mod object_end;
 pub mod process;
 pub(crate) mod process_tree;
 pub mod random;
