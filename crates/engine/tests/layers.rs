@@ -62,7 +62,7 @@ fn house_a_use_is_seen_wherever_it_stands() {
 
 /// The most names that each library may show to the others: public items of public modules and `pub use`d names. Lower a number when it can be; a new name that
 /// needs a higher one probably belongs behind an existing one.
-const DOORS: [(&str, usize); 2] = [("core", 248), ("engine", 421)];
+const DOORS: [(&str, usize); 2] = [("core", 244), ("engine", 421)];
 
 #[test]
 fn house_the_doors_stay_small() {

@@ -10,7 +10,7 @@ use std::{
 use ralph_core::{
     gate::{
         Check, Ci, Finding, Gate, Merge, PullRequest, Stage, Verdict,
-        pull_request::{CheckRun, Outcome, Standing, State, Trouble, View},
+        pull_request::{CheckRun, Outcome, State, Trouble, View},
     },
     text::time::millis,
 };
@@ -135,7 +135,7 @@ pub(crate) fn require(check: &Ci, view: &mut View, question: &Question<'_>) -> R
     let repository = view.repository.clone();
     let Some(request) = view.request.as_mut().filter(|_| check.required_only) else { return Ok(()) };
     let is_asked = request.checks.iter().any(|check| check.required.is_some());
-    if is_asked || Standing::of(&request.checks, |run| !is_ignored(check, run)).is_green() {
+    if is_asked || request.is_green(|run| !is_ignored(check, run)) {
         return Ok(());
     }
     forge::mark_required(&question.asking(&repository), request)

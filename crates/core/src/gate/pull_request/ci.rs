@@ -131,7 +131,7 @@ impl CheckRun {
 
 /// The checks that count, by what they say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
+pub(super) struct Standing {
     pub passing: Vec<CheckRun>,
     pub failing: Vec<CheckRun>,
     pub running: Vec<CheckRun>,
@@ -143,7 +143,7 @@ pub struct Standing {
 
 impl Standing {
     /// Sorts checks: of those with the same workflow and name, the newest one counts; of those that ran side by side, the one that does not pass.
-    pub fn of(checks: &[CheckRun], counts: impl Fn(&CheckRun) -> bool) -> Self {
+    fn of(checks: &[CheckRun], counts: impl Fn(&CheckRun) -> bool) -> Self {
         let mut newest: BTreeMap<(&Option<String>, &str), &CheckRun> = BTreeMap::new();
         for check in checks {
             let known = newest.entry((&check.workflow, &check.name)).or_insert(check);
@@ -172,13 +172,20 @@ impl Standing {
     }
 }
 
+impl PullRequest {
+    /// Whether nothing but green is among its checks. `counts`: which of them do.
+    pub fn is_green(&self, counts: impl Fn(&CheckRun) -> bool) -> bool {
+        Standing::of(&self.checks, counts).is_green()
+    }
+}
+
 impl Standing {
     fn total(&self) -> usize {
         self.passing.len() + self.failing.len() + self.running.len() + self.needing.len() + self.strange.len()
     }
 
     /// Whether anything but green is there.
-    pub fn is_green(&self) -> bool {
+    fn is_green(&self) -> bool {
         self.total() == self.passing.len()
     }
 

@@ -15,8 +15,8 @@ mod trouble;
 mod tests;
 
 pub use choice::Wanted;
+pub use ci::CheckRun;
 use ci::Word;
-pub use ci::{CheckRun, Standing};
 pub use job_log::JobLog;
 pub use outcome::Outcome;
 pub use phase::{Phase, Told};
