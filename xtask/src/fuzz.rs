@@ -1,10 +1,10 @@
-//! Long runs of the fuzz harness (`crates/engine/tests/fuzz`), optimised and with all assertions.
+//! Long runs of the fuzz harness (`crates/engine/src/tests/fuzz`), optimised and with all assertions.
 
 use crate::{Result, Verdict, cargo};
 
 /// Give mutated bytes to every parser of foreign bytes, for as long as wanted
 ///
-/// What fails is written to target/…/fuzz/TARGET/; put it into crates/engine/tests/fuzz/found/TARGET/, and it is tried by every `cargo test`.
+/// What fails is written to target/…/fuzz/TARGET/; put it into crates/engine/src/tests/fuzz/found/TARGET/, and it is tried by every `cargo test`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// For how long, shared by all targets
@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Verdict> {
     let mut command = cargo::cargo();
-    command.args(["test", "--profile", "fuzz", "--package", "ralph-engine", "--test", "fuzz", "--", "--nocapture", "fuzz_every_parser"]);
+    command.args(["test", "--profile", "fuzz", "--package", "ralph-engine", "--lib", "--", "--nocapture", "fuzz_every_parser"]);
     command.env("RALPH_FUZZ_SECONDS", (args.minutes * 60).to_string());
     if let Some(seed) = args.seed {
         command.env("RALPH_FUZZ_SEED", seed.to_string());

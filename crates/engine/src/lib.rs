@@ -16,4 +16,6 @@ pub mod snapshots;
 pub mod stop;
 pub mod store;
 pub mod sys;
+#[cfg(test)]
+mod tests;
 pub mod view;

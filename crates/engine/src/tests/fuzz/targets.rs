@@ -25,7 +25,7 @@ use ralph_core::{
     report::junit,
     text::{self, Masking, PlainLines, Secrets},
 };
-use ralph_engine::{
+use crate::{
     hosts::{
         self, Decode, Exit, Invocation,
         claude::{

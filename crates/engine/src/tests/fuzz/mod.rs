@@ -91,9 +91,9 @@ fn tried(target: &Target, input: &[u8], current: &Current) -> Result<u64, String
 }
 
 fn keep(target: &str, input: &[u8]) -> PathBuf {
-    let folder = PathBuf::from(variable("CARGO_TARGET_TMPDIR").unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").to_owned()))
-        .join("../fuzz")
-        .join(target);
+    // Beside the build: this program is `<build>/<profile>/deps/ralph_engine-…`.
+    let program = std::env::current_exe().unwrap();
+    let folder = program.ancestors().nth(3).unwrap().join("fuzz").join(target);
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join(format!("{:016x}", ralph_core::loops::fnv1a(input)));
     fs::write(&path, input).unwrap();
@@ -122,7 +122,7 @@ fn smaller(target: &Target, input: &[u8], current: &Current) -> Vec<u8> {
 }
 
 fn found() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/found")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/fuzz/found")
 }
 
 /// The inputs in a folder, in the same order each time.
@@ -150,7 +150,13 @@ fn fuzz_every_parser_of_foreign_bytes() {
     let chosen: Vec<&Target> = TARGETS.iter().filter(|target| only.as_deref().is_none_or(|only| only == target.name)).collect();
     assert!(!chosen.is_empty(), "there is no such target; there are {:?}", TARGETS.map(|target| target.name));
     eprintln!("seed {seed}: RALPH_FUZZ_SEED={seed} tries the same again");
-    std::panic::set_hook(Box::new(|_| {}));
+    // Other tests run beside this one: their panics are told as ever.
+    let (here, usual) = (std::thread::current().id(), std::panic::take_hook());
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().id() != here {
+            usual(panic);
+        }
+    }));
     let current = Current::default();
     watch(&current);
     let share = time() / u32::try_from(chosen.len()).unwrap();

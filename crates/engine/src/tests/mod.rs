@@ -1,0 +1,3 @@
+//! Tests that reach behind the doors of several modules.
+
+mod fuzz;
