@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     gates::Context,
-    hosts::client,
+    hosts,
     store::project::Project,
     sys::{files, lock::Lock},
 };
@@ -90,7 +90,7 @@ pub(super) fn fewer_tests(project: &Project, loop_id: &str, findings: &[Finding]
     }
     let path = counts_path(loop_id);
     let known: BTreeMap<String, Ran> = project.load(&path).unwrap_or_default();
-    if !client::is_in_the_agents_shell() && told.iter().any(|(f, _)| !known.contains_key(&f.gate)) {
+    if !hosts::is_in_the_agents_shell() && told.iter().any(|(f, _)| !known.contains_key(&f.gate)) {
         project.update(&path, |all: &mut BTreeMap<String, Ran>| {
             for (finding, ran) in &told {
                 all.entry(finding.gate.clone()).or_insert(*ran);

@@ -95,7 +95,7 @@ pub(super) fn on_failure(call: &Call) -> Result<Outcome, Error> {
     let mut news = None;
     if pause::set_paused(&locked, &mut l, Some(session), Actor::Ralph, &trouble.words())? {
         let iteration = text::of_limit(l.file.iteration, l.file.max_iterations());
-        let line = format!("Ralph: paused at iteration {iteration}: {}. {}.", trouble.words(), api_error::remedy(&trouble, host));
+        let line = format!("Ralph: paused at iteration {iteration}: {}. {}.", trouble.words(), service_error::remedy(&trouble, host));
         drop(locked);
         // The client shows no answer to this event.
         let _ = notices::keep(&call.project, session, now, &line);

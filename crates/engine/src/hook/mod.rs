@@ -27,7 +27,7 @@ use ralph_core::{judge::Reason, loops::fnv1a, messages::ForAgent};
 
 use self::news::{News, NewsDue};
 use crate::{
-    hosts::{self, Answer, Caller, Client, Event, Invocation, Kind, client},
+    hosts::{self, Answer, Caller, Client, Event, Invocation, Kind},
     stop::{
         Deadline, Hook, Origin, Stop,
         find::{self, Selected},
@@ -234,7 +234,7 @@ pub fn answer(input: &Input, invocation: Invocation) -> Reply {
         _ if env::is_within_gate() => Outcome::silent(Reason::GATE_WITHIN),
         Caller::Foreign(agent) => Outcome { error: Some(format!("called by {agent}")), ..Outcome::silent(Reason::HOST_FOREIGN) },
         // An agent must not report events of its own: with `ralph` allowed in its shell it could enter what only a person may.
-        Caller::Own(_) if client::is_in_the_agents_shell() => Outcome::silent(Reason::HOOK_SHELL),
+        Caller::Own(_) if hosts::is_in_the_agents_shell() => Outcome::silent(Reason::HOOK_SHELL),
         Caller::Own(_) => fail_open::guarded(&call, || dispatch(&call)),
     };
     // One look for both: where ralph is not used, nothing waits and nothing is logged.
@@ -251,7 +251,7 @@ pub fn answer(input: &Input, invocation: Invocation) -> Reply {
 pub fn wait(input: &Input, invocation: Invocation) -> Option<Reply> {
     let (event, caller) = hosts::read(&input.bytes, &invocation).ok()?;
     // A runner waits for its sessions by itself.
-    if env::is_within_gate() || client::is_in_the_agents_shell() || env::run_mark().is_some() || !matches!(caller, Caller::Own(_)) {
+    if env::is_within_gate() || hosts::is_in_the_agents_shell() || env::run_mark().is_some() || !matches!(caller, Caller::Own(_)) {
         return None;
     }
     let call = Call::of(event, caller, invocation);

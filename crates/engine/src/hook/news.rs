@@ -15,7 +15,7 @@ use ralph_core::{
 };
 
 use crate::{
-    hosts::client,
+    hosts,
     notify::{self, Kind, Ways},
     run::events::End,
     store::{
@@ -91,7 +91,7 @@ impl NewsDue {
 pub fn send(args: &[OsString], line: impl FnOnce() -> Option<String>) -> bool {
     let is_it = args.first().is_some_and(|first| first == SENDS);
     if let ([_, root, loop_id, kind, how], true) = (args, is_it)
-        && !client::is_in_the_agents_shell()
+        && !hosts::is_in_the_agents_shell()
         && let Some(line) = line()
     {
         tell([root, loop_id, kind, how], &line);

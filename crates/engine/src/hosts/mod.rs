@@ -42,8 +42,8 @@ pub(crate) use headless::Launch;
 pub use host::{ALL, Advice, Host};
 pub(crate) use host::{CommandForm, Form, Off, Registration};
 pub use invocation::{Invocation, PLUGIN, SHORT, WAIT};
-pub(crate) use signs::of_a_session;
 pub use signs::of_an_agent;
+pub(crate) use signs::{is_in_the_agents_shell, of_a_session};
 pub(crate) use stream::why;
 pub use stream::{Decode, Exit, Line};
 

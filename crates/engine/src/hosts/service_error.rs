@@ -5,7 +5,7 @@
 use jiff::{Timestamp, civil, tz::TimeZone};
 use ralph_core::{judge::session_outcome::Trouble, text::time::Millis};
 
-use super::api_error;
+use super::{Host, api_error};
 
 /// Words of a sentence, in lower case, and what they mean. The first that fits counts: an account that is used up is often told as too many requests.
 const WORDS: &[(&[&str], Meaning)] = &[
@@ -92,6 +92,21 @@ pub(super) fn trouble(status: Option<u16>, message: &str) -> Option<Trouble> {
 /// `server_error`, and a quota that is used up a `rate_limit`.
 pub(crate) fn of_turn(said: &str, word: &str) -> Option<Trouble> {
     trouble(None, said).or_else(|| api_error::trouble(word, None))
+}
+
+/// Advice for the person about an error that does not pass by itself.
+pub(crate) fn remedy(trouble: &Trouble, host: &Host) -> String {
+    let then_resume = |what: &str| format!("{what}, then /ralph-resume");
+    match trouble {
+        Trouble::SignIn { .. } if host.is_claude() => then_resume("/login"),
+        Trouble::SignIn { .. } => then_resume(&format!("To go on, {}", host.advice.sign_in)),
+        Trouble::Billing { .. } => then_resume("Add credit to the account"),
+        Trouble::Model { .. } => then_resume("/model chooses another one"),
+        _ if host.is_claude() => {
+            "`ralph run --continue` goes on in fresh sessions; in this one, /compact and then /ralph-resume".to_owned()
+        }
+        _ => "`ralph run --continue` goes on in fresh sessions".to_owned(),
+    }
 }
 
 /// A status of an error as a word of its own: `401 Incorrect…`, `(HTTP 401)`, `status: 429`.

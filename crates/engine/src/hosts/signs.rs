@@ -23,6 +23,15 @@ pub(super) fn of_others() -> bool {
     SIGNS.iter().any(|name| env::os(name).is_some())
 }
 
+/// Whether the agent itself started this process in its shell, as the client says, or, of another agent, ralph's plugin.
+pub(crate) fn is_in_the_agents_shell() -> bool {
+    match claude::variables::ai_agent().filter(|agent| agent.starts_with("claude-code_")) {
+        // A client that was started in another agent's shell has a shell, and hooks, of its own.
+        Some(agent) => agent.ends_with("_agent"),
+        None => env::os(env::AGENTS_SHELL).is_some(),
+    }
+}
+
 /// Variables of a session around this process that a new session must not see.
 pub(crate) fn of_a_session() -> Vec<OsString> {
     claude::variables::OF_A_SESSION.into_iter().chain(SIGNS).map(Into::into).collect()

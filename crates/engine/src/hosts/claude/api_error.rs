@@ -2,7 +2,7 @@
 
 use ralph_core::{judge::session_outcome::Trouble, text::time::Millis};
 
-use crate::hosts::{Host, claude::transcript::ApiError};
+use crate::hosts::claude::transcript::ApiError;
 
 /// Pauses before the session is woken, by the failures in a row before: the client has tried for minutes by itself.
 const PAUSES_MIN: [Millis; 6] = [1, 2, 5, 10, 20, 30];
@@ -41,21 +41,6 @@ pub(crate) fn waits_for(trouble: &Trouble) -> Option<String> {
         Trouble::Service { status: Some(status) } => Some(format!("the model's service (status {status})")),
         Trouble::Service { status: None } => Some("the model's service".to_owned()),
         _ => None,
-    }
-}
-
-/// Advice for the person about the rest.
-pub(crate) fn remedy(trouble: &Trouble, host: &Host) -> String {
-    let then_resume = |what: &str| format!("{what}, then /ralph-resume");
-    match trouble {
-        Trouble::SignIn { .. } if host.is_claude() => then_resume("/login"),
-        Trouble::SignIn { .. } => then_resume(&format!("To go on, {}", host.advice.sign_in)),
-        Trouble::Billing { .. } => then_resume("Add credit to the account"),
-        Trouble::Model { .. } => then_resume("/model chooses another one"),
-        _ if host.is_claude() => {
-            "`ralph run --continue` goes on in fresh sessions; in this one, /compact and then /ralph-resume".to_owned()
-        }
-        _ => "`ralph run --continue` goes on in fresh sessions".to_owned(),
     }
 }
 

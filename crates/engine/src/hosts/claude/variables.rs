@@ -48,15 +48,6 @@ pub(crate) fn pid() -> Option<u32> {
     env::text("CLAUDE_PID")?.parse().ok()
 }
 
-/// Whether the agent itself started this process in its shell, as the client says, or, of another agent, ralph's plugin.
-pub(crate) fn is_in_the_agents_shell() -> bool {
-    match ai_agent().filter(|agent| agent.starts_with("claude-code_")) {
-        // A client that was started in another agent's shell has a shell, and hooks, of its own.
-        Some(agent) => agent.ends_with("_agent"),
-        None => env::os(env::AGENTS_SHELL).is_some(),
-    }
-}
-
 /// Whether the client itself started this process: a hook, or the status line. Clients that do not tell their version do not tell this either.
 pub fn is_called_by_client() -> bool {
     ai_agent().is_some_and(|agent| is_of_client(&agent))

@@ -6,6 +6,20 @@ use std::{
     path::Path,
 };
 
+use crate::{
+    hosts::{
+        self, Decode, Exit, Invocation,
+        claude::{
+            denials,
+            settings_file::{self, Settings},
+            stream::Stream,
+            transcript::{self, Before},
+            usage::Meter,
+        },
+        slash,
+    },
+    setup::ralph_toml::Draft,
+};
 use ralph_core::{
     config::{Config, worktree_commands},
     gate::{
@@ -24,20 +38,6 @@ use ralph_core::{
     },
     report::junit,
     text::{self, Masking, PlainLines, Secrets},
-};
-use crate::{
-    hosts::{
-        self, Decode, Exit, Invocation,
-        claude::{
-            denials,
-            settings_file::{self, Settings},
-            stream::Stream,
-            transcript::{self, Before},
-            usage::Meter,
-        },
-        slash,
-    },
-    setup::ralph_toml::Draft,
 };
 
 /// A parser and its promises.
