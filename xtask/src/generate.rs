@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 
 use ralph_core::{config::Config, journal::Record, loops::Setting, report::Report};
 use ralph_engine::{
-    hosts::{abilities, acp, claude::plugin},
+    hosts::{Host, acp::AcpAgent, claude::plugin},
     run::events::Line,
     view::status::Standing,
 };
@@ -60,9 +60,9 @@ fn artefacts() -> Result<Vec<(String, String)>> {
         ("schemas/report.schema.json".to_owned(), pretty(report)?),
         ("schemas/ralph.schema.json".to_owned(), pretty(Config::schema())?),
         ("docs/ralph-loop.template.md".to_owned(), Setting::template()),
-        ("docs/hosts.md".to_owned(), with_part("docs/hosts.md", &abilities::table())?),
-        ("docs/run.md".to_owned(), with_part("docs/run.md", &acp::table())?),
-        ("README.md".to_owned(), with_part("README.md", &abilities::short_table())?),
+        ("docs/hosts.md".to_owned(), with_part("docs/hosts.md", &Host::table())?),
+        ("docs/run.md".to_owned(), with_part("docs/run.md", &AcpAgent::table())?),
+        ("README.md".to_owned(), with_part("README.md", &Host::short_table())?),
     ]);
     Ok(files)
 }

@@ -14,7 +14,7 @@ use ralph_core::judge::{
     session_outcome::{Cut, Outcome, Tokens, Trouble},
 };
 use ralph_engine::{
-    hosts::{self, claude::usage, prices::Prices},
+    hosts::{Host, claude::Spent, prices::Prices},
     run::{
         events::Heard,
         session::{self, Agent, Ended, Session},
@@ -46,7 +46,7 @@ impl Bed {
         let client = Client::installed(version)?;
         let project = Project::without_git();
         let program = client.as_program(&project, server, sign_in, &[("CLAUDE_CODE_MAX_RETRIES", "1")]);
-        let (agent, id) = (Agent::Known(hosts::ALL[0], program), session::new_id());
+        let (agent, id) = (Agent::Known(Host::ALL[0], program), session::new_id());
         let (silence, permission_mode) = (Duration::from_mins(1), Some("bypassPermissions"));
         Ok(Bed { _alone: alone, project, agent, id, silence, permission_mode, heard: Mutex::default() })
     }
@@ -119,7 +119,7 @@ fn s4_6_a_session_tells_what_it_does_and_what_it_used() {
         let log = std::fs::read_to_string(bed.log()).unwrap();
         assert!(!log.contains("stream_event") && log.contains("\"type\":\"result\"") && log.ends_with("# the agent stopped\n"), "{log}");
         // What the transcripts tell is the same.
-        let used = usage::of_session(&bed.project.home().join(".claude"), &bed.id).unwrap();
+        let used = Spent::of_session(&bed.project.home().join(".claude"), &bed.id).unwrap();
         assert_eq!(used.0, work.tokens);
     }
 }

@@ -17,7 +17,7 @@ use ralph_core::judge::{
     session_outcome::{Cut, Outcome, Trouble},
 };
 use ralph_engine::{
-    hosts::{self, prices::Prices},
+    hosts::{Host, prices::Prices},
     run::{
         events::Heard,
         session::{self, Agent, Ended, Session},
@@ -130,7 +130,7 @@ fn s4_6_an_exit_code_says_how_it_went() {
         let outcome = outcome(script);
         assert!(matches!(&outcome, Outcome::Failed { trouble: Trouble::CannotStart { why } } if !why.is_empty()), "{outcome:?}");
     }
-    let absent = Bed { agent: Agent::Known(hosts::ALL[0], "/no/such/claude".into()), ..Bed::new("") };
+    let absent = Bed { agent: Agent::Known(Host::ALL[0], "/no/such/claude".into()), ..Bed::new("") };
     assert!(matches!(absent.run().outcome, Outcome::Failed { trouble: Trouble::CannotStart { .. } }));
 }
 

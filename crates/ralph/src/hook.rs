@@ -8,7 +8,7 @@ use std::{
 
 use ralph_engine::{
     hook::Reply,
-    hosts::{Invocation, claude::registration::calls_the_hook},
+    hosts::{Invocation, claude::registration::CommandLine},
     store::project::Project,
     sys::{
         env,
@@ -24,7 +24,7 @@ const MAX_EVENT: usize = 64 * 1024 * 1024;
 /// Whether the arguments after `hook` are some that ralph registers.
 pub(crate) fn is_registered_so(args: &[OsString]) -> bool {
     let texts: Option<Vec<&str>> = ["hook"].map(Some).into_iter().chain(args.iter().map(|arg| arg.to_str())).collect();
-    texts.is_some_and(|args| calls_the_hook(&args))
+    texts.is_some_and(|args| CommandLine::calls_the_hook(&args))
 }
 
 /// `unknown` is an argument that makes no sense. An exit code of 2 would block the agent, so that too is answered with a line for the person.

@@ -6,7 +6,7 @@ use ralph_core::journal::Event;
 
 use crate::{
     hook::Call,
-    hosts::compaction::{self, Compaction},
+    hosts::claude::compaction::Compaction,
     stop::find::under_lock,
     store::{
         journal::{self, owner_may_live},
@@ -78,7 +78,7 @@ fn kept(call: &Call, c: &Compaction) -> Option<String> {
 
 /// The count of this session. What another one left on is switched off.
 fn of_session(call: &Call, session: &str) -> Option<Compaction> {
-    let noted = compaction::noted(&call.project);
+    let noted = Compaction::noted(&call.project);
     match noted {
         Some(own) if own.session == session => Some(own),
         other => {
@@ -102,7 +102,7 @@ fn is_shared(call: &Call, session: &str) -> bool {
 /// The conversation was compacted.
 pub(super) fn done(call: &Call) {
     let session = call.session();
-    if let Some(mut c) = compaction::noted(&call.project) {
+    if let Some(mut c) = Compaction::noted(&call.project) {
         if c.session == session {
             c.rounds = 0;
         }
@@ -113,12 +113,12 @@ pub(super) fn done(call: &Call) {
 
 /// The loop does not go on, or there is none: nothing stays on.
 pub(super) fn heal(call: &Call) {
-    let _ = compaction::heal(&call.project);
+    let _ = Compaction::heal(&call.project);
 }
 
 /// A session is over.
 pub(super) fn forget(call: &Call) {
-    if let Some(c) = compaction::noted(&call.project).filter(|c| Some(c.session.as_str()) == call.event.session()) {
+    if let Some(c) = Compaction::noted(&call.project).filter(|c| Some(c.session.as_str()) == call.event.session()) {
         let _ = c.forget(&call.project);
     }
 }

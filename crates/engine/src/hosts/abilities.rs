@@ -1,8 +1,8 @@
-//! The table of agents and what ralph can do in each, for the documentation: made from the rows of [`ALL`], with the test that proves each line of it.
+//! The table of agents and what ralph can do in each, for the documentation: made from the rows of [`Host::ALL`], with the test that proves each line of it.
 
 use super::{
     acp,
-    host::{ALL, Clear, Context, Host, Registration, Typed},
+    host::{Clear, Context, Host, Registration, Typed},
 };
 
 /// One line of the table.
@@ -196,27 +196,29 @@ fn yes(is: bool) -> String {
     if is { YES } else { NO }.to_owned()
 }
 
-/// Every line, each with its test.
-pub fn table() -> String {
-    let rows = ABILITIES.iter().map(|ability| (ability, ability.proven_by()));
-    let legend = "`*`: no test shows this cell; it is what we saw by hand. The last column names the tests of the others: *client*, with the real program; \
+impl Host {
+    /// The table of agents, for the documentation: every line, each with its test.
+    pub fn table() -> String {
+        let rows = ABILITIES.iter().map(|ability| (ability, ability.proven_by()));
+        let legend = "`*`: no test shows this cell; it is what we saw by hand. The last column names the tests of the others: *client*, with the real program; \
                   *events*, without it, by events in its form. Claude Code has [its own tests](requirements.md).";
-    format!("{}\n{legend}\n", markdown(rows.collect(), Some("proven by")))
-}
+        format!("{}\n{legend}\n", markdown(rows.collect(), Some("proven by")))
+    }
 
-/// What a person wants to know first.
-pub fn short_table() -> String {
-    let rows = ABILITIES.iter().filter(|ability| ability.in_short).map(|ability| (ability, String::new()));
-    markdown(rows.collect(), None)
+    /// The lines of it that a person wants to know first.
+    pub fn short_table() -> String {
+        let rows = ABILITIES.iter().filter(|ability| ability.in_short).map(|ability| (ability, String::new()));
+        markdown(rows.collect(), None)
+    }
 }
 
 fn markdown(rows: Vec<(&Ability, String)>, last: Option<&str>) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | ").trim_end());
-    let titles = ALL.iter().map(|host| host.title.to_owned());
+    let titles = Host::ALL.iter().map(|host| host.title.to_owned());
     let head: Vec<String> = std::iter::once(String::new()).chain(titles).chain(last.map(str::to_owned)).collect();
     let rule = format!("|{}\n", "---|".repeat(head.len()));
     let body = rows.into_iter().map(|(ability, proof)| {
-        let cells = ALL.iter().map(|host| ability.of(host));
+        let cells = Host::ALL.iter().map(|host| ability.of(host));
         line(std::iter::once(ability.what.to_owned()).chain(cells).chain(last.map(|_| proof)).collect())
     });
     line(head) + &rule + &body.collect::<String>()
@@ -256,7 +258,7 @@ mod tests {
     fn h9_every_proof_of_the_table_is_a_test() {
         for proof in ABILITIES.iter().flat_map(|ability| ability.proofs) {
             let text = of_test(proof.file);
-            let others = ALL.iter().filter(|host| !host.is_claude()).map(|host| host.name);
+            let others = Host::ALL.iter().filter(|host| !host.is_claude()).map(|host| host.name);
             let agents: Vec<&str> = if proof.agents.is_empty() { others.collect() } else { proof.agents.to_vec() };
             for agent in agents {
                 assert!(Host::by_name(agent).is_some(), "{agent}");
@@ -338,7 +340,7 @@ mod tests {
     #[test]
     fn h5_the_page_says_how_a_session_is_opened_again() {
         let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/run.md")).unwrap();
-        for resume in ALL.iter().filter_map(|host| host.advice.resume) {
+        for resume in Host::ALL.iter().filter_map(|host| host.advice.resume) {
             assert!(page.contains(&format!("`{resume}`")), "{resume}");
         }
     }
@@ -346,10 +348,10 @@ mod tests {
     /// Each agent's row shows in the table.
     #[test]
     fn h9_the_table_has_a_column_for_every_agent() {
-        let table = table();
+        let table = Host::table();
         let lines: Vec<&str> = table.lines().filter(|line| line.starts_with('|')).collect();
         assert_eq!(lines.len(), ABILITIES.len() + 2);
-        assert!(lines.iter().skip(2).all(|line| line.matches(" | ").count() == ALL.len() + 1), "{table}");
-        assert!(ALL.iter().all(|host| lines[0].contains(host.title)), "{table}");
+        assert!(lines.iter().skip(2).all(|line| line.matches(" | ").count() == Host::ALL.len() + 1), "{table}");
+        assert!(Host::ALL.iter().all(|host| lines[0].contains(host.title)), "{table}");
     }
 }

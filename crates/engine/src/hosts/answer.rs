@@ -9,7 +9,7 @@ const MAX_CONTEXT: usize = 10_000;
 
 /// An answer to an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// Let it be, without a word.
     Silent,
     /// Let it be, and tell the person.
@@ -24,7 +24,7 @@ pub enum Answer {
 
 impl Answer {
     /// Sends the agent back, in the form that the loop asks for or the client's version suggests.
-    pub fn go_on(text: String, line: String, form: ContinueWith, client: Client) -> Self {
+    pub(crate) fn go_on(text: String, line: String, form: ContinueWith, client: Client) -> Self {
         let fits = text.encode_utf16().count() <= MAX_CONTEXT;
         let context = match form {
             ContinueWith::Block => false,

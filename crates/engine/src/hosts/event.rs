@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use ralph_core::loops::fnv1a;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// The agent wants to stop.
     Stop,
     SubagentStop,
@@ -34,7 +34,7 @@ impl Kind {
 
 /// One event. A field is empty where the agent does not send it.
 #[derive(Debug, Clone, Default)]
-pub struct Event {
+pub(crate) struct Event {
     pub kind: Kind,
     /// The agent's own name for it.
     pub name: String,
@@ -67,13 +67,13 @@ pub struct Event {
 }
 
 impl Event {
-    pub fn session(&self) -> Option<&str> {
+    pub(crate) fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 
     /// A fingerprint of this stop. The agent gives a stop no id of its own, so two stops with the same words in the same turn look alike:
     /// only together with who reports it does this identify one.
-    pub fn stop_fingerprint(&self) -> String {
+    pub(crate) fn stop_fingerprint(&self) -> String {
         let made = || {
             let [session, turn, message] = [&self.session, &self.turn, &self.message].map(|field| field.as_deref().unwrap_or_default());
             fingerprint(self.after_a_block, session, turn, message)
@@ -83,7 +83,7 @@ impl Event {
 }
 
 /// A fingerprint of a stop of `session` in a turn of the person's.
-pub fn fingerprint(after_a_block: bool, session: &str, turn: &str, message: &str) -> String {
+pub(crate) fn fingerprint(after_a_block: bool, session: &str, turn: &str, message: &str) -> String {
     let parts = [session, turn, message].join("\0");
     format!("{:016x}", fnv1a(format!("{after_a_block}\0{parts}").as_bytes()))
 }

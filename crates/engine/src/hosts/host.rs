@@ -2,12 +2,15 @@
 //!
 //! One constant for each agent, in its own file; code only where an agent is odd. `docs/hosts.md` shows how to add one, and its table is made of these.
 
-use std::{borrow::Cow, path::Path};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use ralph_core::{judge, text::time::Millis};
 use serde_json::{Map, Value};
 
-use crate::sys::{env, files};
+use crate::sys::{env, files, process};
 
 use super::{
     Decode, Kind, Launch,
@@ -314,11 +317,11 @@ pub(super) struct Cap {
     pub setting: Option<&'static str>,
 }
 
-/// Every agent whose hooks ralph answers, the first one first.
-pub const ALL: [&Host; 8] =
-    [&claude::HOST, &codex::HOST, &gemini::HOST, &copilot::HOST, &qwen::HOST, &droid::HOST, &grok::HOST, &opencode::HOST];
-
 impl Host {
+    /// Every agent whose hooks ralph answers, the first one first.
+    pub const ALL: [&Host; 8] =
+        [&claude::HOST, &codex::HOST, &gemini::HOST, &copilot::HOST, &qwen::HOST, &droid::HOST, &grok::HOST, &opencode::HOST];
+
     /// The one whose transcripts ralph reads.
     pub(crate) const FIRST: &'static Host = &claude::HOST;
 
@@ -333,7 +336,15 @@ impl Host {
     }
 
     pub fn by_name(name: &str) -> Option<&'static Host> {
-        ALL.into_iter().find(|host| host.name == name)
+        Host::ALL.into_iter().find(|host| host.name == name)
+    }
+
+    /// Where its program is, but never one in the project: anyone who can push may have written that.
+    pub fn find_program(&self, project: &Path) -> Option<PathBuf> {
+        if self.is_claude() {
+            return claude::program::find_outside(project);
+        }
+        process::which_outside(self.headless.as_ref()?.program, project)
     }
 
     /// A command as people type it: `/ralph-resume`, `$ralph-resume`.

@@ -3,9 +3,9 @@
 //! A folder turns its agent's words into [`Event`]s, ralph's [`Answer`]s into its agent's words, and its versions into a [`Client`]. It also knows how the
 //! agent is registered with, how it is started without a person, and what its transcripts and its stream say. [`Host`] is the table of them.
 
-pub mod abilities;
+mod abilities;
 pub mod acp;
-mod agent_event;
+pub(crate) mod agent_event;
 mod agent_stream;
 mod answer;
 pub mod claude;
@@ -27,36 +27,31 @@ mod reading;
 pub(crate) mod service_error;
 mod session_files;
 mod signs;
-pub mod slash;
+pub(crate) mod slash;
 mod stop_word;
 mod stream;
 mod transcript_end;
 
-pub use agent_event::Heard;
-pub use answer::Answer;
-pub(crate) use claude::{api_error, compaction, transcript};
-pub use claude::{usage, variables as client};
-pub use event::{Event, Kind, fingerprint};
+pub(crate) use agent_event::Heard;
+pub(crate) use answer::Answer;
+pub use claude::version::Version;
+pub(crate) use claude::{api_error, transcript, usage, variables as client};
+pub(crate) use event::{Event, Kind, fingerprint};
 pub(crate) use headless::Headless;
 pub(crate) use headless::Launch;
-pub use host::{ALL, Advice, Host};
+pub use host::{Advice, Host};
 pub(crate) use host::{CommandForm, Form, Off, Registration};
 pub use invocation::{Invocation, PLUGIN, SHORT, WAIT};
 pub use signs::of_an_agent;
 pub(crate) use signs::{is_in_the_agents_shell, of_a_session};
 pub(crate) use stream::why;
-pub use stream::{Decode, Exit, Line};
-
-use std::path::{Path, PathBuf};
+pub(crate) use stream::{Decode, Exit, Line};
 
 use crate::sys::process;
 
-/// `(2, 1, 325)`.
-pub type Version = (u32, u32, u32);
-
 /// Who sent an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Caller {
+pub(crate) enum Caller {
     /// The agent that this hook is registered with.
     Own(Client),
     /// Another agent, by name, that runs the hooks of the first. It has a registration of its own, or none.
@@ -65,7 +60,7 @@ pub enum Caller {
 
 /// The abilities of the calling program, as far as its version tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Client {
+pub(crate) struct Client {
     pub host: &'static Host,
     pub version: Option<Version>,
     /// It sends the agent's last message with a stop, so that a stop without one means a message without text.
@@ -109,7 +104,7 @@ pub const PERMISSION_MODES: [&str; 5] = ["default", "acceptEdits", "auto", "dont
 
 /// The agents that work without a person.
 pub fn headless_names() -> Vec<&'static str> {
-    let hosts = ALL.into_iter().filter(|host| host.headless.is_some()).map(|host| host.name);
+    let hosts = Host::ALL.into_iter().filter(|host| host.headless.is_some()).map(|host| host.name);
     hosts.chain(acp::AGENTS.iter().map(|agent| agent.name)).collect()
 }
 
@@ -120,33 +115,12 @@ pub fn check_fallback(text: &str) -> Result<String, String> {
     if known.contains(&name) { Ok(text.to_owned()) } else { Err(format!("must be one of {}, perhaps with =MODEL", known.join(", "))) }
 }
 
-/// Where an agent's program is, but never one in the project: anyone who can push may have written that.
-pub fn find_program(host: &Host, project: &Path) -> Option<PathBuf> {
-    if host.is_claude() {
-        return claude::program::find_outside(project);
-    }
-    process::which_outside(host.headless.as_ref()?.program, project)
-}
-
-/// The same for a program that speaks ACP.
-pub fn find_acp_program(agent: &acp::AcpAgent, project: &Path) -> Option<PathBuf> {
-    process::which_outside(agent.headless.program, project)
-}
-
-/// Reads the log of a session of `ralph run`, as the journal names its agent; `None`: its lines are no events.
-pub fn log_reader(agent: &str) -> Option<Box<dyn Decode>> {
-    if agent == acp::COMMAND.name || acp::AcpAgent::by_name(agent).is_some() {
-        return Some(Box::new(acp::AcpClient::of_log()));
-    }
-    Host::by_name(agent).filter(|host| host.headless.is_some()).map(Host::log_reader)
-}
-
 /// Reads an event from a hook's standard input, and finds out who sent it.
-pub fn read(input: &[u8], invocation: &Invocation) -> Result<(Event, Caller), serde_json::Error> {
+pub(crate) fn read(input: &[u8], invocation: &Invocation) -> Result<(Event, Caller), serde_json::Error> {
     reading::read(input, invocation.host())
 }
 
 /// The answer to an event as that agent reads it; `None`: nothing is printed.
-pub fn print(answer: &Answer, event: &Event, host: &Host) -> Option<String> {
+pub(crate) fn print(answer: &Answer, event: &Event, host: &Host) -> Option<String> {
     printing::print(answer, event, host)
 }

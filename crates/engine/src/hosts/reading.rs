@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Caller, Client, Event, Kind, claude,
-    host::{ALL, Host, Message},
+    host::{Host, Message},
     signs, transcript_end,
 };
 use crate::sys::{env, files, secrets};
@@ -48,7 +48,7 @@ fn recognise(fields: &Map<String, Value>, named: Option<&'static Host>) -> Optio
     if is_in(claude::HOST.signature.session_in) {
         return Some(&claude::HOST);
     }
-    let others = || ALL.into_iter().filter(|host| !host.is_claude());
+    let others = || Host::ALL.into_iter().filter(|host| !host.is_claude());
     let by_field = |host: &&Host| host.signature.fields.iter().any(|field| fields.contains_key(*field));
     let by_session = |host: &&Host| is_in(host.signature.session_in);
     let by_shape = |host: &&Host| (host.signature.else_by)(fields);

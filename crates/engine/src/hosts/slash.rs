@@ -16,7 +16,7 @@ use ralph_core::{
 
 /// The act that a typed command asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
+pub(crate) enum Verb {
     Start,
     Cancel,
     Status,
@@ -38,7 +38,7 @@ pub(crate) fn verb(name: &str) -> Option<Verb> {
 }
 
 /// The act that a command asks for, given its argument text: `/ralph cancel` is a cancel, not a loop with the prompt "cancel".
-pub fn verb_of<'a>(name: &str, args: &'a str) -> Option<(Verb, &'a str)> {
+pub(crate) fn verb_of<'a>(name: &str, args: &'a str) -> Option<(Verb, &'a str)> {
     let verb = verb(name)?;
     let (word, rest) = args.trim_start().split_once(char::is_whitespace).unwrap_or((args.trim(), ""));
     let is_ralph = matches!(name.trim_start_matches('/'), "ralph" | "ralph:ralph");
@@ -60,7 +60,7 @@ pub fn verb_of<'a>(name: &str, args: &'a str) -> Option<(Verb, &'a str)> {
 }
 
 /// Splits a raw prompt that begins with a slash into the command's name and its argument text.
-pub fn split(prompt: &str) -> Option<(&str, &str)> {
+pub(crate) fn split(prompt: &str) -> Option<(&str, &str)> {
     split_at('/', prompt)
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn split_at(mark: char, prompt: &str) -> Option<(&str, &str)> {
 
 /// The options of a loop, as typed.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Options {
+pub(crate) struct Options {
     pub prompt: String,
     pub settings: LoopSettings,
     pub name: Option<String>,
@@ -99,7 +99,7 @@ fn flags() -> impl Iterator<Item = &'static str> {
 }
 
 /// Reads the argument text of a start or resume command.
-pub fn parse(args: &str) -> Result<Options, String> {
+pub(crate) fn parse(args: &str) -> Result<Options, String> {
     let mut options = Options::default();
     let mut prompt = String::with_capacity(args.len());
     let mut at = 0;

@@ -18,7 +18,7 @@ use crate::sys::secrets;
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Makes sense of a session's lines.
-pub trait Decode: Send {
+pub(crate) trait Decode: Send {
     /// Takes one line, and puts what is to be told into `told`.
     fn line(&mut self, line: &[u8], told: &mut Vec<Heard>) -> Line;
     /// Whether the agent has come to its end, and only the process has not.
@@ -62,7 +62,7 @@ pub trait Decode: Send {
 
 /// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line {
+pub(crate) enum Line {
     Event,
     /// A piece of a message that comes again as a whole.
     Piece,
@@ -74,7 +74,7 @@ pub enum Line {
 
 /// How the agent's process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Exit {
+pub(crate) struct Exit {
     pub code: Option<i32>,
     pub signal: Option<i32>,
 }

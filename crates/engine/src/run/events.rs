@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::notify;
 
-pub use crate::hosts::Heard;
+pub use crate::hosts::agent_event::Heard;
 
 /// Who looks on. It must not take long: the agent's output waits for it.
 pub trait Observer: Send + Sync {

@@ -12,12 +12,8 @@ use crate::{
     gates::declared,
     git::Repository,
     hosts::{
-        Headless, acp,
-        claude::{
-            program::{dotted, said_version, version_in},
-            registration::CommandLine,
-            version::MESSAGE_SINCE,
-        },
+        Headless, Version, acp,
+        claude::{program::said_version, registration::CommandLine},
     },
     run::session::Agent,
     setup::{
@@ -247,9 +243,9 @@ fn names_programs(file: &Path) -> bool {
 fn version(path: &Path) -> Option<Remark> {
     let said = said_version(path);
     let shown = path.display();
-    match said.as_deref().and_then(version_in) {
-        Some(version) if version < MESSAGE_SINCE => {
-            Some(Remark::new(Weight::Refusal, format!("Claude Code {} ({shown}) is too old: `claude update`", dotted(version))))
+    match said.as_deref().and_then(Version::said_in) {
+        Some(version) if version < Version::MESSAGE_SINCE => {
+            Some(Remark::new(Weight::Refusal, format!("Claude Code {version} ({shown}) is too old: `claude update`")))
         }
         Some(_) => None,
         None => {

@@ -10,7 +10,7 @@ use crate::{
         Form, Host, Off, Registration,
         claude::{
             registration::CommandLine,
-            settings_file::{Registered, Settings, registered},
+            settings_file::{Registered, Settings},
         },
     },
     setup::file_change,
@@ -101,8 +101,8 @@ impl AgentSurvey {
 /// Every entry of a file that calls ralph.
 fn ralphs(registration: &Registration, file: &Value) -> Vec<Registered> {
     let hooks = match registration.form {
-        Form::OwnFlat => registered(&nested(file)),
-        Form::Settings | Form::NamedSettings | Form::Own | Form::Plugin(_) => registered(file),
+        Form::OwnFlat => Registered::all_in(&nested(file)),
+        Form::Settings | Form::NamedSettings | Form::Own | Form::Plugin(_) => Registered::all_in(file),
     };
     hooks.into_iter().filter(|hook| hook.line.is_ralphs()).collect()
 }

@@ -7,12 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     hosts::{
-        ALL, CommandForm, Form, Host, Registration, SHORT,
-        claude::{
-            commands::{COMMANDS, Command},
-            registration::LONG,
-            settings_file::Settings,
-        },
+        CommandForm, Form, Host, Registration, SHORT,
+        claude::{commands::Command, registration::Hook, settings_file::Settings},
     },
     setup::{
         Plan, Problem,
@@ -26,7 +22,7 @@ use crate::{
 
 /// Agents other than Claude Code that ralph can be registered with.
 pub fn known() -> impl Iterator<Item = &'static Host> {
-    ALL.into_iter().filter(|host| host.registration.is_some())
+    Host::ALL.into_iter().filter(|host| host.registration.is_some())
 }
 
 /// Those whose program is on the path.
@@ -63,7 +59,7 @@ pub fn plan(host: &Host, command: &str, records: &Records) -> Result<Plan, Probl
     };
     plan.changes.extend(Change::to(&file, before, after, original));
     let Some((place, form)) = registration.commands else { return Ok(plan) };
-    for command in COMMANDS {
+    for command in Command::ALL {
         let (name, text) = command_file(&command, form);
         let path = folder.join(place).join(name);
         match file_change::read(&path)? {
@@ -87,7 +83,7 @@ pub(super) fn back(records: &Records) -> Result<Vec<Change>, Problem> {
             changes.extend(Change::back(&file, now, after));
         }
         let Some((place, form)) = registration.commands else { continue };
-        for command in COMMANDS {
+        for command in Command::ALL {
             let (name, text) = command_file(&command, form);
             let path = folder.join(place).join(name);
             if let Some(now) = file_change::read(&path)?.filter(|now| *now == text) {
@@ -117,7 +113,7 @@ impl Host {
     fn group(&self, registration: &Registration, event: &str, command: &str) -> Value {
         let is_stop = registration.events.first() == Some(&event) || event == "SubagentStop";
         let seconds = match event {
-            _ if is_stop => LONG,
+            _ if is_stop => Hook::LONG,
             event if registration.hasty_events.contains(&event) => Registration::AT_MOST,
             _ => SHORT,
         };
@@ -144,7 +140,7 @@ fn own_file(form: Form, groups: Vec<(&str, Value)>) -> String {
 
 /// A plugin that calls this program.
 fn plugin(text: &str, command: &str, name: &str) -> String {
-    let limit = LONG.to_string();
+    let limit = Hook::LONG.to_string();
     let words = json!([command, "hook", name, "--timeout", limit, "--via", "user"]);
     text.replacen(&format!("{}[];", Form::HOOK), &format!("{}{words};", Form::HOOK), 1)
 }

@@ -74,7 +74,7 @@ pub fn plan(places: &Places, survey: &Survey, records: &Records, wish: &Wish) ->
     }
     plan.changes.extend(change);
     let folder = places.commands(wish.scope).ok_or_else(no_home)?;
-    for command in commands::COMMANDS {
+    for command in commands::Command::ALL {
         let path = folder.join(command.file_name());
         let text = command.text();
         match file_change::read(&path) {

@@ -13,10 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gates::Unwatched,
-    hosts::{
-        Host,
-        claude::registration::{CommandLine, calls_the_hook},
-    },
+    hosts::{Host, claude::registration::CommandLine},
     ops::{Asker, start},
     setup::survey::{Origin, Registration, Survey},
     store::project::Project,
@@ -72,7 +69,7 @@ fn is_this_program(line: &CommandLine) -> bool {
     let Some((program, args)) = words.split_first() else { return false };
     let path = Some(PathBuf::from(program)).filter(|path| path.is_absolute());
     let path = path.or_else(|| process::which(program).filter(|_| !program.contains('/')));
-    path.is_some_and(|path| process::is_this_program(&path)) && calls_the_hook(args)
+    path.is_some_and(|path| process::is_this_program(&path)) && CommandLine::calls_the_hook(args)
 }
 
 /// Sends the stop through the registered command line; see [`may_run`] first.

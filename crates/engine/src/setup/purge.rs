@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     git::Repository,
-    hosts::claude::commands::COMMANDS,
+    hosts::claude::commands::Command,
     setup::{Problem, file_change},
     snapshots,
     store::project::Project,
@@ -120,7 +120,7 @@ fn excluded(project: &Project) -> Option<(PathBuf, Vec<String>)> {
     let repository = Repository::around(project.root(), PATIENCE).ok()??;
     let file = repository.folders.common.join("info/exclude");
     let text = file_change::read(&file).ok()??;
-    let commands = COMMANDS.iter().map(|command| format!("**/.claude/commands/{}", command.file_name()));
+    let commands = Command::ALL.iter().map(|command| format!("**/.claude/commands/{}", command.file_name()));
     let ours: Vec<String> = commands.chain(["**/.claude/ralph-loop*.local.md".to_owned()]).collect();
     let lines: Vec<String> = ours.into_iter().filter(|ours| text.lines().any(|line| line == ours)).collect();
     (!lines.is_empty()).then_some((file, lines))

@@ -13,7 +13,7 @@ use crate::{
     hosts::{
         claude::{
             registration::BLOCK_CAP,
-            settings_file::{Registered, as_the_client_reads, registered},
+            settings_file::{Registered, as_the_client_reads},
         },
         client,
     },
@@ -128,7 +128,7 @@ impl Survey {
     /// Every hook that the client would run, ralph's own and others.
     pub fn hooks(&self) -> Vec<Registration> {
         let of_files = self.files.iter().flat_map(|file| {
-            let hooks = file.parsed.as_ref().map(registered).unwrap_or_default();
+            let hooks = file.parsed.as_ref().map(Registered::all_in).unwrap_or_default();
             hooks.into_iter().map(|hook| Registration { origin: file.origin.clone(), path: file.path.clone(), root: None, hook })
         });
         let of_plugins = self.plugins.iter().flat_map(|plugin| {
@@ -246,7 +246,7 @@ fn plugins(config: &Path, project: &Path, files: &[SettingsFile]) -> Vec<Plugin>
     on.filter_map(|id| {
         let installed = installed.get("plugins").and_then(|plugins| plugins.get(id));
         let root = in_its_marketplace(id, &markets).or_else(|| install_path(installed?, project))?;
-        let hooks = registered(&Value::Object(json(&root.join("hooks/hooks.json"))));
+        let hooks = Registered::all_in(&Value::Object(json(&root.join("hooks/hooks.json"))));
         let of_project = id.split_once('@').is_some_and(|(_, market)| of_project.contains(&market));
         Some(Plugin { id: id.to_owned(), root, of_project, hooks })
     })

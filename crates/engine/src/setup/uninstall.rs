@@ -100,7 +100,7 @@ fn settings_back(places: &Places, records: &Records, scope: Scope, plan: &mut Pl
 
 fn commands_back(places: &Places, records: &Records, scope: Scope, plan: &mut Plan) {
     let Some(folder) = places.commands(scope) else { return };
-    for command in commands::COMMANDS {
+    for command in commands::Command::ALL {
         let path = folder.join(command.file_name());
         let record = records.get(&path);
         match file_change::read(&path) {

@@ -49,7 +49,7 @@ pub(super) fn commit(stop: &Stop<'_>, locked: &Locked<'_>, mut ruled: Ruled) -> 
         note: note.clone(),
         told: told.clone(),
     });
-    let client = stop.hook().and_then(|hook| hook.client.version).map(|(a, b, c)| format!("{a}.{b}.{c}"));
+    let client = stop.hook().and_then(|hook| hook.client.version).map(|version| version.to_string());
     let said = secrets::excerpt(&gathered.heard.text, 160);
     let work = stop.report().map(|report| Box::new(report.work.clone()));
     let event = Event::Stop { evidence: Box::new(gathered.evidence.clone()), ruling: ruling.clone(), said, client, work };

@@ -3,18 +3,16 @@
 use std::path::Path;
 
 /// Bytes that an ordinary user can still write at `path`; `None`: unknown.
-#[cfg(unix)]
+#[cfg_attr(not(unix), expect(unused_variables, reason = "it is unknown"))]
 pub fn free(path: &Path) -> Option<u64> {
-    let info = rustix::fs::statvfs(path).ok()?;
-    // Without free inodes no file can be made either. A file system without that limit says 0 of 0.
-    if info.f_files > 0 && info.f_favail == 0 {
-        return Some(0);
+    #[cfg(unix)]
+    {
+        let info = rustix::fs::statvfs(path).ok()?;
+        // Without free inodes no file can be made either. A file system without that limit says 0 of 0.
+        let is_full = info.f_files > 0 && info.f_favail == 0;
+        Some(if is_full { 0 } else { info.f_bavail.saturating_mul(info.f_frsize) })
     }
-    Some(info.f_bavail.saturating_mul(info.f_frsize))
-}
-
-#[cfg(not(unix))]
-pub fn free(_path: &Path) -> Option<u64> {
+    #[cfg(not(unix))]
     None
 }
 

@@ -27,14 +27,14 @@ pub(crate) fn is_shell(pid: u32) -> bool {
 }
 
 /// Whether a process with this id runs; unknown counts as alive.
-#[cfg(unix)]
+#[cfg_attr(not(unix), expect(unused_variables, reason = "it is unknown"))]
 pub fn is_alive(pid: u32) -> bool {
-    let Some(at) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
-    !matches!(rustix::process::test_kill_process(at), Err(rustix::io::Errno::SRCH)) && !process_tree::is_ending(pid)
-}
-
-#[cfg(not(unix))]
-pub fn is_alive(_pid: u32) -> bool {
+    #[cfg(unix)]
+    {
+        let Some(at) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
+        !matches!(rustix::process::test_kill_process(at), Err(rustix::io::Errno::SRCH)) && !process_tree::is_ending(pid)
+    }
+    #[cfg(not(unix))]
     true
 }
 

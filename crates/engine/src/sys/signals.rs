@@ -5,6 +5,9 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
+#[cfg(unix)]
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+
 static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// If signals are told apart, these decide what is a request to end.
@@ -18,23 +21,18 @@ static IS_ORPHAN: AtomicBool = AtomicBool::new(false);
 static OBEYED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// From now on a request to end is only noted. SIGHUP stays ignored under `nohup`.
-#[cfg(unix)]
 pub fn notice() {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     ASKED.get_or_init(|| {
         let asked = Arc::new(AtomicBool::new(false));
+        #[cfg(unix)]
         for signal in [SIGTERM, SIGINT, SIGHUP].into_iter().filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP)) {
             // A signal that cannot be caught ends the process, as it would have anyway.
             let _ = signal_hook::flag::register(signal, Arc::clone(&asked));
         }
         asked
     });
+    #[cfg(unix)]
     obey_no_more();
-}
-
-#[cfg(not(unix))]
-pub fn notice() {
-    ASKED.get_or_init(|| Arc::new(AtomicBool::new(false)));
 }
 
 /// From now on the end of standard input is a request to end, also where a parent that held it was killed. What comes before its end is dropped.
@@ -47,13 +45,10 @@ pub fn end_with_standard_input() -> std::io::Result<()> {
 }
 
 /// From now on a write beyond the limit on file sizes is an error, and does not end this process.
-#[cfg(unix)]
 pub fn outlive_limits_on_files() {
+    #[cfg(unix)]
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
-
-#[cfg(not(unix))]
-pub fn outlive_limits_on_files() {}
 
 /// Whether this process was asked to end.
 pub fn asked_to_end() -> bool {
@@ -89,7 +84,6 @@ impl Told {
     /// From now on signals are only noted, and an interrupt is no request to end for [`asked_to_end`]. Earlier requests count.
     #[cfg(unix)]
     pub fn listen() -> Self {
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let told = Told::default();
         let _ = signal_hook::flag::register(SIGINT, Arc::clone(&told.interrupted));
         let _ = signal_hook::flag::register(SIGTERM, Arc::clone(&told.ended));
@@ -145,7 +139,6 @@ pub(super) struct Held {
 #[cfg(unix)]
 impl Held {
     pub(super) fn new() -> Self {
-        use signal_hook::consts::SIGINT;
         static CAME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
         let obeyed = OBEYED.get_or_init(|| {
             let obeyed = Arc::new(AtomicBool::new(ASKED.get().is_none() && TOLD.get().is_none()));
@@ -193,30 +186,23 @@ pub enum Call {
     Continued,
 }
 
-/// From now on `told` is called with these, in a thread of its own, until it returns `false`. A terminal that hangs up counts even under `nohup`: without its
-/// screen the program has nothing left.
-#[cfg(unix)]
-pub fn hear(told: impl Fn(Call) -> bool + Send + 'static) -> std::io::Result<()> {
-    use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
-    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGWINCH, SIGCONT])?;
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        for signal in signals.forever() {
-            let call = match signal {
-                SIGWINCH => Call::Resized,
-                SIGCONT => Call::Continued,
-                _ => Call::End,
+impl Call {
+    /// From now on `told` is called with these, in a thread of its own, until it returns `false`. A terminal that hangs up counts even under `nohup`: without its
+    /// screen the program has nothing left.
+    #[cfg_attr(not(unix), expect(unused_variables, reason = "there are no such signals"))]
+    pub fn hear(told: impl Fn(Call) -> bool + Send + 'static) -> std::io::Result<()> {
+        #[cfg(unix)]
+        {
+            let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGWINCH, SIGCONT])?;
+            let tells = move |signal| match signal {
+                SIGWINCH => told(Call::Resized),
+                SIGCONT => told(Call::Continued),
+                _ => told(Call::End),
             };
-            if !told(call) {
-                return;
-            }
+            std::thread::Builder::new().name("signals".to_owned()).spawn(move || signals.forever().all(tells))?;
         }
-    })?;
-    Ok(())
-}
-
-#[cfg(not(unix))]
-pub fn hear(_told: impl Fn(Call) -> bool + Send + 'static) -> std::io::Result<()> {
-    Ok(())
+        Ok(())
+    }
 }
 
 /// Whether this process was started with a signal ignored; known only on Linux.

@@ -2,10 +2,12 @@
 
 use std::io;
 
-/// Waits until there is something to read on standard input. `false`: the terminal is gone.
 #[cfg(unix)]
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Waits until there is something to read on standard input. `false`: the terminal is gone.
 pub fn wait_for_input() -> io::Result<bool> {
-    use rustix::event::{PollFd, PollFlags, poll};
+    #[cfg(unix)]
     loop {
         let stdin = rustix::stdio::stdin();
         let mut asked = [PollFd::new(&stdin, PollFlags::IN)];
@@ -15,43 +17,32 @@ pub fn wait_for_input() -> io::Result<bool> {
             Ok(_) => return Ok(!asked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)),
         }
     }
-}
-
-#[cfg(not(unix))]
-pub fn wait_for_input() -> io::Result<bool> {
+    #[cfg(not(unix))]
     Ok(true)
 }
 
 /// Asks, and waits for the answer. `false`: Ctrl-C came first, which does not end this process meanwhile.
-#[cfg(unix)]
 pub fn wait_for_answer(ask: impl FnOnce()) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
     // Before the question is seen: who answers it with Ctrl-C at once has answered it.
+    #[cfg(unix)]
     let interrupt = super::signals::Held::new();
     ask();
-    let stdin = rustix::stdio::stdin();
+    #[cfg(unix)]
     loop {
-        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&LOOK)) {
+        let stdin = rustix::stdio::stdin();
+        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&Timespec { tv_sec: 0, tv_nsec: 100_000_000 })) {
             _ if interrupt.came() => return false,
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             // What went wrong is told by the read that follows.
             Ok(_) | Err(_) => return true,
         }
     }
-}
-
-#[cfg(not(unix))]
-pub fn wait_for_answer(ask: impl FnOnce()) -> bool {
-    ask();
+    #[cfg(not(unix))]
     true
 }
 
 /// Stops this process, as Ctrl-Z does outside of a full-screen program. Without a shell that could continue it, the system ignores this.
-#[cfg(unix)]
 pub fn step_aside() {
+    #[cfg(unix)]
     let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
 }
-
-#[cfg(not(unix))]
-pub fn step_aside() {}

@@ -2,7 +2,7 @@
 
 use ralph_core::{messages::Reader, text::clean};
 use ralph_engine::{
-    hosts::claude::compaction,
+    hosts::claude::compaction::Compaction,
     ops::{
         Refusal,
         cancel::{self, Cancelled},
@@ -41,6 +41,6 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 pub(crate) fn act(project: &Project, which: Option<&str>) -> Result<Cancelled, Refusal> {
     let cancelled = cancel::cancel(project, which, &asker())?;
     // The session's next hook would do it, too.
-    let _ = compaction::heal(project);
+    let _ = Compaction::heal(project);
     Ok(cancelled)
 }

@@ -5,7 +5,7 @@ use std::fs;
 use ralph_core::text::clean;
 use ralph_engine::{
     gates::declared,
-    hosts::{self, Host},
+    hosts::Host,
     setup::{agents, places::Places, survey::Survey},
     store::project::Project,
     view::{Status, View, status::Standing},
@@ -47,7 +47,7 @@ fn of_project(project: &Project, place: &str) {
     let survey = Survey::take(&Places::of(project));
     let of_claude = survey.our_plugin().is_some() || survey.ours().iter().any(|ours| ours.hook.event == "Stop");
     let calls_ralph = |host: &&'static Host| if host.is_claude() { of_claude } else { agents::is_registered(host) };
-    let agents: Vec<&Host> = hosts::ALL.into_iter().filter(calls_ralph).collect();
+    let agents: Vec<&Host> = Host::ALL.into_iter().filter(calls_ralph).collect();
     if let Some(one) = newest(&standing.loops) {
         return of_loop(one, standing.loops.len(), !agents.is_empty());
     }

@@ -46,7 +46,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser},
 };
 use ralph_engine::{
-    hosts::{self, client},
+    hosts::{Host, claude::variables as client},
     ops::Asker,
     store::project::Project,
     sys::env,
@@ -156,7 +156,7 @@ struct HelpArgs {
   }")]
 struct HookArgs {
     /// The agent that calls
-    #[arg(value_parser = hosts::ALL.map(|host| host.name))]
+    #[arg(value_parser = Host::ALL.map(|host| host.name))]
     host: Option<String>,
 
     /// Wait in the background for what a parked loop waits for, then wake the session with exit code 2

@@ -2,7 +2,7 @@
 
 use ralph_core::text::of_limit;
 use ralph_engine::{
-    hosts::claude::compaction,
+    hosts::claude::compaction::Compaction,
     ops::{
         Refusal,
         cancel::leftovers,
@@ -40,7 +40,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 pub(crate) fn act(project: &Project, which: Option<&str>) -> Result<Paused, Refusal> {
     let paused = pause::pause(project, which, &asker())?;
     // The session's next hook would do it, too.
-    let _ = compaction::heal(project);
+    let _ = Compaction::heal(project);
     Ok(paused)
 }
 

@@ -3,10 +3,7 @@
 use ralph_core::text::opening;
 use ralph_engine::hosts::{
     Version,
-    claude::{
-        program::{dotted, find, said_version, version_in},
-        version::{CONTEXT_SINCE, EXEC_SINCE, MESSAGE_SINCE, TESTED},
-    },
+    claude::program::{find, said_version},
 };
 
 use super::{Case, Finding, agents};
@@ -42,7 +39,7 @@ fn client() -> Finding {
             .fix("npm install -g @anthropic-ai/claude-code");
     };
     let said = said_version(&path);
-    let Some(version) = said.as_deref().and_then(version_in) else {
+    let Some(version) = said.as_deref().and_then(Version::said_in) else {
         let said = said.map_or_else(|| "did not answer".to_owned(), |said| format!("said {:?}", opening(&said, 100)));
         return Finding::warning("client", format!("{} --version {said}", path.display())).advice("Reinstall Claude Code.");
     };
@@ -50,22 +47,22 @@ fn client() -> Finding {
 }
 
 fn of_version(version: Version, path: &str) -> Finding {
-    let named = format!("Claude Code {} ({path})", dotted(version));
+    let named = format!("Claude Code {version} ({path})");
     match version {
-        v if v < MESSAGE_SINCE => {
-            let why = format!("{named} is too old: before {} it does not tell hooks what the agent said last", dotted(MESSAGE_SINCE));
+        v if v < Version::MESSAGE_SINCE => {
+            let why = format!("{named} is too old: before {} it does not tell hooks what the agent said last", Version::MESSAGE_SINCE);
             Finding::error("client", why).fix("claude update")
         }
-        v if v < EXEC_SINCE => {
+        v if v < Version::EXEC_SINCE => {
             let why = format!("{named} ignores the arguments of a hook; ralph works without them, but newer is better");
             Finding::warning("client", why).fix("claude update")
         }
-        v if v < CONTEXT_SINCE => {
+        v if v < Version::CONTEXT_SINCE => {
             let why = format!("{named} shows each iteration of a loop as a \"Stop hook error\", which it is not");
             Finding::note("client", why).fix("claude update")
         }
-        v if v > TESTED => {
-            Finding::good("client", format!("{named}, newer than the newest that ralph was tested with, {}", dotted(TESTED)))
+        v if v > Version::TESTED => {
+            Finding::good("client", format!("{named}, newer than the newest that ralph was tested with, {}", Version::TESTED))
         }
         _ => Finding::good("client", named),
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ralph_core::text::opening;
 use ralph_engine::{
-    hosts::{Host, claude::settings_file::Registered},
+    hosts::{Host, claude::Registered},
     setup::{
         agent_survey::AgentSurvey,
         agents,

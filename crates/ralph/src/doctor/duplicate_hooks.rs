@@ -1,7 +1,7 @@
 //! A hook that is registered twice: which of the two may go, and who decides.
 
 use ralph_engine::{
-    hosts::claude::registration::{HOOKS, Hook},
+    hosts::claude::registration::Hook,
     setup::{
         places::Scope,
         survey::{Origin, Registration},
@@ -35,7 +35,7 @@ pub(super) fn check(case: &Case, ours: &[Registration]) -> Option<Finding> {
 
 /// The hooks that run at a stop, the one that judges first.
 fn of_stops() -> impl Iterator<Item = &'static Hook> {
-    Hook::of("Stop").into_iter().chain(HOOKS.iter().filter(|hook| hook.waits))
+    Hook::of("Stop").into_iter().chain(Hook::ALL.iter().filter(|hook| hook.waits))
 }
 
 fn is_plugins(registration: &Registration) -> bool {
@@ -53,7 +53,7 @@ fn second<'a>(ours: &'a [Registration], hook: &Hook) -> Option<(&'a Registration
 /// Personal settings that can go without any loss: what stays hears of every event, and wherever they counted it counts too.
 fn needless(case: &Case, ours: &[Registration], goes: &Origin, stays: &Origin) -> Option<Scope> {
     let Origin::Settings(scope @ (Scope::User | Scope::Local)) = *goes else { return None };
-    let is_whole = HOOKS.iter().all(|hook| ours.iter().any(|r| r.origin == *stays && r.hook.is(hook)));
+    let is_whole = Hook::ALL.iter().all(|hook| ours.iter().any(|r| r.origin == *stays && r.hook.is(hook)));
     (is_whole && case.survey.reach(stays) > case.survey.reach(goes)).then_some(scope)
 }
 

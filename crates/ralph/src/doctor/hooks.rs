@@ -7,9 +7,9 @@ use ralph_engine::{
     hosts::{
         SHORT,
         claude::{
-            commands::COMMANDS,
+            commands::Command,
             program,
-            registration::{BLOCK_CAP, CommandLine, HOOKS, Hook, REWAKES},
+            registration::{BLOCK_CAP, CommandLine, Hook},
         },
     },
     setup::{
@@ -156,7 +156,7 @@ fn in_the_wrong_place(case: &Case, r: &Registration) -> Option<Finding> {
     let hook = Hook::of_line(&r.hook.event, &r.hook.line)?;
     let (called, origin) = (called(hook), &r.origin);
     let what = if hook.waits && !r.hook.rewakes {
-        format!("{called} has no \"{REWAKES}\" in {origin}: it runs in the way of the session, and can hold it for hours")
+        format!("{called} has no \"{}\" in {origin}: it runs in the way of the session, and can hold it for hours", Hook::REWAKES)
     } else if !hook.waits && !hook.in_background && r.hook.in_background {
         format!("{called} runs in the background in {origin}, so its answer is lost: {}", hook.without)
     } else {
@@ -249,7 +249,7 @@ fn missing_events(case: &Case, ours: &[Registration]) -> Vec<Finding> {
         let finding = if holds { Finding::error("hook.events", what) } else { Finding::warning("hook.events", what) };
         registering_again(case, ours, finding)
     };
-    HOOKS.iter().filter(|hook| !is_there(hook)).map(finding).collect()
+    Hook::ALL.iter().filter(|hook| !is_there(hook)).map(finding).collect()
 }
 
 /// Registering the hook anew, where it is registered already, fixes the finding.
@@ -294,7 +294,7 @@ fn commands(case: &Case) -> Vec<Finding> {
     let places: Vec<(Scope, PathBuf)> = places.collect();
     let mut missing = Vec::new();
     let mut findings = Vec::new();
-    for command in &COMMANDS {
+    for command in &Command::ALL {
         let files = places.iter().map(|(scope, folder)| (*scope, folder.join(command.file_name())));
         let found =
             files.filter(|(_, path)| path.symlink_metadata().is_ok()).map(|(scope, path)| (scope, file_change::read(&path), path)).next();

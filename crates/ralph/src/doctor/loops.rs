@@ -12,10 +12,7 @@ use ralph_core::{
     text::{clean, time},
 };
 use ralph_engine::{
-    hosts::claude::{
-        commands::{COMMANDS, Command},
-        compaction,
-    },
+    hosts::claude::{commands::Command, compaction::Compaction},
     store::{
         self,
         project_lock::Locked,
@@ -83,10 +80,10 @@ fn of_loop(view: &View) -> Vec<Finding> {
 
 /// Variables that make conversations shorter are on for seconds only, while a loop with `compact_every` goes on.
 fn compacting(case: &Case) -> Option<Finding> {
-    compaction::noted(&case.project).filter(|noted| noted.on.is_some())?;
+    Compaction::noted(&case.project).filter(|noted| noted.on.is_some())?;
     let what = format!(
         "{} has Claude Code compact at every request, as a loop with `compact_every` asked for it, and was not restored",
-        compaction::settings(&case.project).display()
+        Compaction::settings(&case.project).display()
     );
     Some(Finding::warning("store.compaction", what).fix("ralph doctor --fix").repair(Repair::SwitchOff))
 }
@@ -94,7 +91,7 @@ fn compacting(case: &Case) -> Option<Finding> {
 /// Files that a ralph left which was killed in the middle of a change.
 fn leftovers(case: &Case) -> Option<Finding> {
     let claude: Vec<PathBuf> = [Some(case.project.claude()), case.places.config.clone()].into_iter().flatten().collect();
-    let commands: Vec<String> = COMMANDS.iter().map(Command::file_name).collect();
+    let commands: Vec<String> = Command::ALL.iter().map(Command::file_name).collect();
     let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
     let mut left: Vec<PathBuf> = Vec::new();
     for folder in claude {

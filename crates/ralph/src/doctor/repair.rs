@@ -6,7 +6,7 @@ use std::{
 };
 
 use ralph_engine::{
-    hosts::claude::compaction,
+    hosts::claude::compaction::Compaction,
     setup::{
         file_change,
         init::{self, Wish},
@@ -64,7 +64,7 @@ impl Repair {
                 Ok("ralph's own folder is in order again".to_owned())
             }
             Repair::SwitchOff => {
-                compaction::heal(&case.project).map_err(Failure::new)?;
+                Compaction::heal(&case.project).map_err(Failure::new)?;
                 Ok("the variables were written back".to_owned())
             }
             Repair::Remove(paths) => {

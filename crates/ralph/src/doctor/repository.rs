@@ -5,7 +5,7 @@ use std::{cell::Cell, time::Duration};
 use ralph_core::loops::file_of;
 use ralph_engine::{
     git::{Ask, Problem, Repository},
-    hosts::claude::commands::COMMANDS,
+    hosts::claude::commands::Command,
     setup::{places::Scope, survey::Origin},
     sys::command::Ran,
 };
@@ -147,7 +147,7 @@ fn local_commands(case: &Case, git: &Git<'_>) -> Vec<String> {
     if !registers(Scope::Local) || registers(Scope::Project) {
         return Vec::new();
     }
-    let paths: Vec<String> = COMMANDS.iter().map(|command| format!(".claude/commands/{}", command.file_name())).collect();
+    let paths: Vec<String> = Command::ALL.iter().map(|command| format!(".claude/commands/{}", command.file_name())).collect();
     let question = ["ls-files", "--others", "--exclude-standard", "--"];
     let args: Vec<&str> = question.into_iter().chain(paths.iter().map(String::as_str)).collect();
     git.says(&args).unwrap_or_default().lines().map(str::to_owned).collect()

@@ -9,11 +9,7 @@ use ralph_core::{
 };
 use ralph_engine::{
     gates::declared,
-    hosts::{
-        Host,
-        claude::usage::{self, Spent},
-        prices::Prices,
-    },
+    hosts::{Host, claude::Spent, prices::Prices},
     ops::changes::{self, By, Moment},
     store::project::Project,
 };
@@ -37,7 +33,7 @@ pub(super) fn add_used(project: &Project, history: &mut History, claude_config: 
     let mut used: Vec<OwnUse> = Vec::new();
     let (sessions, since) = (|| history.sessions.iter().map(String::as_str), history.started.unwrap_or(0));
     if let Some(config) = claude_config {
-        usage::of_sessions(&config, sessions(), since, MOST_BYTES, |one| used.push(own_use(one)));
+        Spent::of_sessions(&config, sessions(), since, MOST_BYTES, |one| used.push(own_use(one)));
     }
     let mut prices = None;
     for host in history.own_agents().into_iter().filter_map(Host::by_name).filter(|host| !host.is_claude()) {

@@ -29,7 +29,7 @@ use ralph_core::{
 };
 use ralph_engine::{
     gates::declared::{self, Declared},
-    hosts::client,
+    hosts::claude::variables,
     store::{journal, loops, project::Project},
     sys::{clock, env, files, secrets},
     view::{self, Status, View},
@@ -44,7 +44,7 @@ pub(crate) use markdown::markdown;
 /// Everything about the loop called `which`; without a name, about the one that people mean.
 pub(crate) fn gather(project: &Project, which: Option<&str>) -> Result<Report, Failure> {
     let (view, mut history) = history(project, which)?;
-    git_and_transcripts::add_used(project, &mut history, client::config_folder());
+    git_and_transcripts::add_used(project, &mut history, variables::config_folder());
     Ok(of(project, &view, &history, clock::now()))
 }
 

@@ -12,7 +12,7 @@ use std::{
 
 use ralph_core::text::{clean, parse_tolerant};
 use ralph_engine::{
-    hosts::{self, client},
+    hosts::{self, claude::variables as client},
     store::{loops, project::Project},
     sys::{env, input},
     view::{self, Status, View},

@@ -13,10 +13,7 @@ use std::{
 };
 
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
-use ralph_engine::sys::{
-    signals::{self, Call},
-    terminal,
-};
+use ralph_engine::sys::{signals::Call, terminal};
 
 /// How long the rest of a key's sequence may take.
 const REST_OF_A_KEY: Duration = Duration::from_millis(1);
@@ -63,7 +60,7 @@ impl Happenings {
     pub(super) fn listen() -> io::Result<Self> {
         let (sender, receiver) = channel();
         let of_signals = sender.clone();
-        signals::hear(move |call| {
+        Call::hear(move |call| {
             let happening = match call {
                 Call::End => Happening::End,
                 Call::Resized => Happening::Resized,

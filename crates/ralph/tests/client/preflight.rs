@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use ralph_engine::{
-    hosts,
+    hosts::Host,
     run::{
         preflight::{Weight, inner_iterations, look},
         session::Agent,
@@ -20,7 +20,7 @@ fn looks() {
     let Some(client) = std::env::var_os("TEST_CLIENT") else { return };
     let mode = std::env::var("TEST_MODE").ok();
     let inner = std::env::var("TEST_INNER").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
-    let (project, agent) = (Looked::at(std::env::current_dir().unwrap()), Agent::Known(hosts::ALL[0], client.into()));
+    let (project, agent) = (Looked::at(std::env::current_dir().unwrap()), Agent::Known(Host::ALL[0], client.into()));
     for remark in look(&project, mode.as_deref(), "", &[], &agent).into_iter().chain(inner_iterations(&project, inner, &agent)) {
         println!("\nREMARK {:?} {}", remark.weight, remark.text);
     }

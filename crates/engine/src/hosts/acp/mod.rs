@@ -6,9 +6,11 @@ mod tool_calls;
 
 pub(crate) use client::AcpClient;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{Decode, Launch, headless::Headless, prices::Prices};
+use crate::sys::process;
+
+use super::headless::Headless;
 
 /// A program that speaks ACP.
 pub struct AcpAgent {
@@ -43,13 +45,6 @@ impl PartialEq for AcpAgent {
 }
 
 impl Eq for AcpAgent {}
-
-/// The client of one session, with nothing to say yet.
-pub fn conversation(folder: &Path, permission_mode: &str) -> Box<dyn Decode> {
-    let prices = Prices::default();
-    let launch = Launch { permission_mode: Some(permission_mode), folder, prompt: "Go", ..Launch::of_log(&prices) };
-    Box::new(AcpClient::new(&launch, true))
-}
 
 /// The permission modes: they say how ralph answers what an agent asks for, so no agent needs arguments for them.
 const MODES: &[(&str, &[&str])] = &[("default", &[]), ("acceptEdits", &[]), ("bypassPermissions", &[])];
@@ -108,13 +103,33 @@ impl AcpAgent {
         self.tried == Tried::InTests
     }
 
+    /// Where its program is, but never one in the project.
+    pub fn find_program(&self, project: &Path) -> Option<PathBuf> {
+        process::which_outside(self.headless.program, project)
+    }
+
+    /// The names, for the documentation.
+    pub fn table() -> String {
+        let row = |agent: &AcpAgent| {
+            let AcpAgent { name, title, headless, tried } = agent;
+            let tried = match tried {
+                Tried::InTests => "in tests",
+                Tried::ByHand => "by hand",
+                Tried::No => "no",
+            };
+            format!("| `{name}` | {title} | `{}` | `{}` | {tried} |\n", headless.program, headless.install)
+        };
+        let rows: String = AGENTS.iter().map(row).collect();
+        format!("| `--agent` | agent | its program | installed with | tried |\n|---|---|---|---|---|\n{rows}")
+    }
+
     pub fn by_name(name: &str) -> Option<&'static AcpAgent> {
         AGENTS.iter().find(|agent| agent.name == name)
     }
 }
 
 /// The programs that are known.
-pub static AGENTS: [AcpAgent; 13] = [
+pub(crate) static AGENTS: [AcpAgent; 13] = [
     agent("acp:gemini", "Gemini CLI", "gemini", "npm install -g @google/gemini-cli")
         .args(&["--acp", "--skip-trust"])
         .model("-m", &[])
@@ -140,21 +155,6 @@ pub static AGENTS: [AcpAgent; 13] = [
     agent("acp:hermes", "Hermes", "hermes-acp", "uv tool install 'hermes-agent[acp]'").acts_unasked().tried(Tried::InTests),
     agent("acp:openhands", "OpenHands", "openhands-acp", "uv tool install openhands"),
 ];
-
-/// The names, for the documentation.
-pub fn table() -> String {
-    let row = |agent: &AcpAgent| {
-        let AcpAgent { name, title, headless, tried } = agent;
-        let tried = match tried {
-            Tried::InTests => "in tests",
-            Tried::ByHand => "by hand",
-            Tried::No => "no",
-        };
-        format!("| `{name}` | {title} | `{}` | `{}` | {tried} |\n", headless.program, headless.install)
-    };
-    let rows: String = AGENTS.iter().map(row).collect();
-    format!("| `--agent` | agent | its program | installed with | tried |\n|---|---|---|---|---|\n{rows}")
-}
 
 #[cfg(test)]
 mod tests;

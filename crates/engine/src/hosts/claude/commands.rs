@@ -23,46 +23,52 @@ enum Body {
 
 const OPTIONS: &str = "TASK [--promise TEXT] [--verify CMD] [--max-iterations N] [--hours H] [--usd X] [--name NAME]";
 
-pub const COMMANDS: [Command; 6] = [
-    Command {
-        short: "ralph-loop",
-        scoped: "loop",
-        description: "Work on a task until it is done: starts a ralph loop in this session",
-        hint: OPTIONS,
-        body: Body::Task,
-    },
-    Command {
-        short: "ralph",
-        scoped: "ralph",
-        description: "Start a ralph loop, or: status, pause, resume, cancel",
-        hint: "[--mode hook] TASK [--promise TEXT] [--verify CMD] [--max-iterations N] | status | pause | resume | cancel",
-        body: Body::Task,
-    },
-    Command {
-        short: "cancel-ralph",
-        scoped: "cancel",
-        description: "End the ralph loop; its file goes to the archive",
-        hint: "[NAME]",
-        body: Body::Answered,
-    },
-    Command { short: "ralph-status", scoped: "status", description: "Show where the ralph loops stand", hint: "", body: Body::Answered },
-    Command {
-        short: "ralph-pause",
-        scoped: "pause",
-        description: "Pause the ralph loop: the agent may stop",
-        hint: "[NAME]",
-        body: Body::Answered,
-    },
-    Command {
-        short: "ralph-resume",
-        scoped: "resume",
-        description: "Go on with a paused or ended ralph loop",
-        hint: "[NAME] [--max-iterations N] [--hours H] [--usd X]",
-        body: Body::Resume,
-    },
-];
-
 impl Command {
+    pub const ALL: [Command; 6] = [
+        Command {
+            short: "ralph-loop",
+            scoped: "loop",
+            description: "Work on a task until it is done: starts a ralph loop in this session",
+            hint: OPTIONS,
+            body: Body::Task,
+        },
+        Command {
+            short: "ralph",
+            scoped: "ralph",
+            description: "Start a ralph loop, or: status, pause, resume, cancel",
+            hint: "[--mode hook] TASK [--promise TEXT] [--verify CMD] [--max-iterations N] | status | pause | resume | cancel",
+            body: Body::Task,
+        },
+        Command {
+            short: "cancel-ralph",
+            scoped: "cancel",
+            description: "End the ralph loop; its file goes to the archive",
+            hint: "[NAME]",
+            body: Body::Answered,
+        },
+        Command {
+            short: "ralph-status",
+            scoped: "status",
+            description: "Show where the ralph loops stand",
+            hint: "",
+            body: Body::Answered,
+        },
+        Command {
+            short: "ralph-pause",
+            scoped: "pause",
+            description: "Pause the ralph loop: the agent may stop",
+            hint: "[NAME]",
+            body: Body::Answered,
+        },
+        Command {
+            short: "ralph-resume",
+            scoped: "resume",
+            description: "Go on with a paused or ended ralph loop",
+            hint: "[NAME] [--max-iterations N] [--hours H] [--usd X]",
+            body: Body::Resume,
+        },
+    ];
+
     /// The file that makes the client know the short name.
     pub fn file_name(&self) -> String {
         format!("{}.md", self.short)

@@ -38,7 +38,7 @@ pub struct Compaction {
     /// When they were written back.
     pub off_at: Millis,
     /// The values before; `None`: nothing was changed yet.
-    pub was: Option<Before>,
+    pub(crate) was: Option<Before>,
     /// It did not work in this session.
     pub given_up: bool,
 }
@@ -46,7 +46,7 @@ pub struct Compaction {
 /// The settings as they were.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Before {
+pub(crate) struct Before {
     pub values: Vec<Option<Value>>,
     /// There was no such file.
     pub no_file: bool,
@@ -55,17 +55,25 @@ pub struct Before {
 /// In the user's state folder: what is written back into settings must not be what an agent wrote.
 const MARK: &str = "compaction.json";
 
-/// The personal settings of the project.
-pub fn settings(project: &Project) -> PathBuf {
-    project.claude().join("settings.local.json")
-}
-
-/// The mark, if there is one.
-pub fn noted(project: &Project) -> Option<Compaction> {
-    project.load(MARK)
-}
-
 impl Compaction {
+    /// The personal settings of the project.
+    pub fn settings(project: &Project) -> PathBuf {
+        project.claude().join("settings.local.json")
+    }
+
+    /// The mark, if there is one.
+    pub fn noted(project: &Project) -> Option<Compaction> {
+        project.load(MARK)
+    }
+
+    /// Switches off what a hook that was killed, or a loop that was paused or ended, left on. Whether anything was.
+    pub fn heal(project: &Project) -> Result<bool, String> {
+        match Compaction::noted(project) {
+            Some(mut left) if left.on.is_some() => left.switch_off(project).map(|()| true),
+            _ => Ok(false),
+        }
+    }
+
     pub(crate) fn keep(&self, project: &Project) -> Result<(), String> {
         project.save(MARK, self).map_err(|e| e.to_string())
     }
@@ -117,7 +125,7 @@ impl Compaction {
             })?;
             let is_bare = || Settings::parse(read(project).ok()??.as_bytes()).ok().filter(Settings::is_empty);
             if before.no_file && is_bare().is_some() {
-                let _ = fs::remove_file(settings(project));
+                let _ = fs::remove_file(Compaction::settings(project));
             }
         }
         project.delete(MARK);
@@ -125,17 +133,9 @@ impl Compaction {
     }
 }
 
-/// Switches off what a hook that was killed, or a loop that was paused or ended, left on. Whether anything was.
-pub fn heal(project: &Project) -> Result<bool, String> {
-    match noted(project) {
-        Some(mut left) if left.on.is_some() => left.switch_off(project).map(|()| true),
-        _ => Ok(false),
-    }
-}
-
 /// The settings' text; `None`: there is no file. One that the client would not read, or that is a link, is left alone.
 fn read(project: &Project) -> Result<Option<String>, String> {
-    let path = settings(project);
+    let path = Compaction::settings(project);
     let shown = path.display().to_string();
     match fs::symlink_metadata(&path) {
         Err(_) => return Ok(None),
@@ -151,7 +151,7 @@ fn read(project: &Project) -> Result<Option<String>, String> {
 /// Changes the file as a syntax tree, with every other byte as it was.
 fn change(project: &Project, edit: impl Fn(&Settings) -> Result<(), super::settings_file::Problem>) -> Result<(), String> {
     const ATTEMPTS: usize = 5;
-    let path = settings(project);
+    let path = Compaction::settings(project);
     let failed = |e: std::io::Error| format!("{}: {e}", path.display());
     // Other sessions of the project switch the same variables, and no lock is held here.
     let backup = path.with_extension(format!("json.ralph-{}", std::process::id()));

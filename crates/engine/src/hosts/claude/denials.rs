@@ -56,7 +56,7 @@ pub(crate) fn what(input: &Value) -> String {
 }
 
 /// A denied call: one entry for each rule that it needs.
-pub fn denied(tool: &str, input: &Value) -> Vec<Denied> {
+pub(crate) fn denied(tool: &str, input: &Value) -> Vec<Denied> {
     let tool = opening(tool, MOST_WORDS);
     rules(&tool, input).into_iter().map(|rule| Denied { tool: tool.clone(), what: what(input), rule }).collect()
 }

@@ -5,18 +5,20 @@
 pub(crate) mod api_error;
 pub mod commands;
 pub mod compaction;
-pub mod denials;
+pub(crate) mod denials;
 mod host;
 pub mod plugin;
 mod prices;
 pub mod program;
 pub mod registration;
-pub mod settings_file;
-pub mod stream;
-pub mod transcript;
-pub mod usage;
+pub(crate) mod settings_file;
+pub(crate) mod stream;
+pub(crate) mod transcript;
+pub(crate) mod usage;
 pub mod variables;
-pub mod version;
+pub(super) mod version;
 
 pub(super) use host::HOST;
 pub(super) use prices::list_price;
+pub use settings_file::Registered;
+pub use usage::Spent;

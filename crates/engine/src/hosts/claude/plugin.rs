@@ -4,7 +4,7 @@
 use crate::hosts::{
     PLUGIN,
     claude::{
-        commands::COMMANDS,
+        commands::Command,
         settings_file::{Problem, Settings},
     },
 };
@@ -28,7 +28,7 @@ pub fn files(program: &str) -> Result<Vec<(String, String)>, Problem> {
         ("plugin/hooks/hooks.json".to_owned(), hooks(program)?),
         ("plugin/README.md".to_owned(), readme(program)),
     ];
-    files.extend(COMMANDS.iter().map(|command| (format!("plugin/commands/{}.md", command.scoped), command.text())));
+    files.extend(Command::ALL.iter().map(|command| (format!("plugin/commands/{}.md", command.scoped), command.text())));
     Ok(files)
 }
 
@@ -78,7 +78,7 @@ fn readme(program: &str) -> String {
     } else {
         "It brings its own program, in `bin/`."
     };
-    let commands: Vec<String> = COMMANDS.iter().map(|c| format!("| `/{NAME}:{}` | {} |", c.scoped, c.description())).collect();
+    let commands: Vec<String> = Command::ALL.iter().map(|c| format!("| `/{NAME}:{}` | {} |", c.scoped, c.description())).collect();
     format!(
         "# ralph for Claude Code\n\n{DESCRIPTION} {needs}\n\n| command | |\n|---|---|\n{}\n\n\
          The short names, `/ralph-loop` and `/cancel-ralph` among them, are files that a plugin cannot bring: `ralph init` writes them. \

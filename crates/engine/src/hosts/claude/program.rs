@@ -5,12 +5,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    hosts::{Version, claude::version},
-    sys::{
-        command::{Task, USUAL_OUTPUT},
-        env, process,
-    },
+use crate::sys::{
+    command::{Task, USUAL_OUTPUT},
+    env, process,
 };
 
 /// The client is a large program, and the machine may be busy.
@@ -46,13 +43,4 @@ pub fn said_version(path: &Path) -> Option<String> {
         most_output: USUAL_OUTPUT,
     };
     task.run().ok().map(|ran| ran.text())
-}
-
-/// Reads `2.1.325 (Claude Code)`.
-pub fn version_in(said: &str) -> Option<Version> {
-    version::parse(said.split_whitespace().next()?)
-}
-
-pub fn dotted((major, minor, patch): Version) -> String {
-    format!("{major}.{minor}.{patch}")
 }

@@ -28,34 +28,8 @@ pub struct Hook {
     pub without: &'static str,
 }
 
-/// In seconds: what a project's own tests and linters may take together.
-pub const LONG: u64 = 3_600;
-
 /// In seconds: as long as a loop lasts that was given no time of its own.
 pub(crate) const WAITING: u64 = 28_800;
-
-/// Only events that every supported client knows: 2.1.197 drops all hooks of a plugin for one event that it does not know.
-///
-/// The one that waits is listed before the one that judges: a client before 2.1.139 ignores arguments, takes the two for one, and runs the last of them.
-pub const HOOKS: [Hook; 10] = [
-    waiting("Stop", "in an interactive session ralph waits for CI inside the stop hook, and the screen is held meanwhile"),
-    measuring("Stop", "ralph judges the stop", "loops have no effect"),
-    measuring("SubagentStop", "ralph verifies the subagent's work", "the work of check agents is not verified"),
-    waiting("StopFailure", "an interactive session does not go on by itself after a rate limit or an error of the service"),
-    hook("StopFailure", None, "a rate limit or an error of the service does not park the loop, and is missing in the journal"),
-    hook("UserPromptSubmit", None, "a message after Esc does not pause the loop"),
-    hook(
-        "UserPromptExpansion",
-        None,
-        "typed commands (/ralph-loop, /cancel-ralph and the others) do nothing: this event tells that a person entered them",
-    ),
-    hook("SessionStart", None, "a loop is lost with /clear, and a waiting loop is not announced"),
-    hook("SessionEnd", None, "a loop that was left behind is seen late"),
-    Hook {
-        in_background: true,
-        ..hook("Notification", None, "you are not told that the agent waits for a permission, and `ralph status` does not say so")
-    },
-];
 
 const fn hook(event: &'static str, status: Option<&'static str>, without: &'static str) -> Hook {
     Hook { event, waits: false, in_background: false, timeout: SHORT, status, without }
@@ -63,7 +37,7 @@ const fn hook(event: &'static str, status: Option<&'static str>, without: &'stat
 
 /// A hook that runs commands.
 const fn measuring(event: &'static str, status: &'static str, without: &'static str) -> Hook {
-    Hook { timeout: LONG, ..hook(event, Some(status), without) }
+    Hook { timeout: Hook::LONG, ..hook(event, Some(status), without) }
 }
 
 /// A hook that waits for the world outside. It has no status: 2.1.197 would show it in place of the judge's.
@@ -74,21 +48,47 @@ const fn waiting(event: &'static str, without: &'static str) -> Hook {
 /// The arguments of the registered command.
 pub(crate) const ARGS: [&str; 2] = ["hook", "claude"];
 
-/// The field of an entry that has the client run it in the background and wake the model when it ends with 2.
-pub const REWAKES: &str = "asyncRewake";
-
 /// The field of an entry that has the client run it in the background, and go on at once.
 pub(super) const ASYNC: &str = "async";
 
 impl Hook {
+    /// In seconds: what a project's own tests and linters may take together.
+    pub const LONG: u64 = 3_600;
+
+    /// The field of an entry that has the client run it in the background and wake the model when it ends with 2.
+    pub const REWAKES: &str = "asyncRewake";
+
+    /// Only events that every supported client knows: 2.1.197 drops all hooks of a plugin for one event that it does not know.
+    ///
+    /// The one that waits is listed before the one that judges: a client before 2.1.139 ignores arguments, takes the two for one, and runs the last of them.
+    pub const ALL: [Hook; 10] = [
+        waiting("Stop", "in an interactive session ralph waits for CI inside the stop hook, and the screen is held meanwhile"),
+        measuring("Stop", "ralph judges the stop", "loops have no effect"),
+        measuring("SubagentStop", "ralph verifies the subagent's work", "the work of check agents is not verified"),
+        waiting("StopFailure", "an interactive session does not go on by itself after a rate limit or an error of the service"),
+        hook("StopFailure", None, "a rate limit or an error of the service does not park the loop, and is missing in the journal"),
+        hook("UserPromptSubmit", None, "a message after Esc does not pause the loop"),
+        hook(
+            "UserPromptExpansion",
+            None,
+            "typed commands (/ralph-loop, /cancel-ralph and the others) do nothing: this event tells that a person entered them",
+        ),
+        hook("SessionStart", None, "a loop is lost with /clear, and a waiting loop is not announced"),
+        hook("SessionEnd", None, "a loop that was left behind is seen late"),
+        Hook {
+            in_background: true,
+            ..hook("Notification", None, "you are not told that the agent waits for a permission, and `ralph status` does not say so")
+        },
+    ];
+
     /// The hook that answers to that event, if ralph registers one.
     pub fn of(event: &str) -> Option<&'static Hook> {
-        HOOKS.iter().find(|hook| hook.event == event && !hook.waits)
+        Hook::ALL.iter().find(|hook| hook.event == event && !hook.waits)
     }
 
     /// The hook that such a line under that event is.
     pub fn of_line(event: &str, line: &CommandLine) -> Option<&'static Hook> {
-        HOOKS.iter().find(|hook| hook.event == event && hook.waits == line.waits())
+        Hook::ALL.iter().find(|hook| hook.event == event && hook.waits == line.waits())
     }
 
     /// Whether it takes its time, so that it has to know its limit.
@@ -120,7 +120,7 @@ pub(crate) fn entry(hook: &Hook, timeout: u64, command: &str, via: &str) -> Vec<
     let args = json!(hook.args(timeout, via));
     let mut fields = vec![("type", "command".into()), ("command", command.into()), ("args", args), ("timeout", timeout.into())];
     fields.extend(hook.status.map(|status| ("statusMessage", status.into())));
-    fields.extend(hook.waits.then(|| (REWAKES, true.into())));
+    fields.extend(hook.waits.then(|| (Hook::REWAKES, true.into())));
     fields.extend(hook.in_background.then(|| (ASYNC, true.into())));
     fields
 }
@@ -143,7 +143,26 @@ impl CommandLine {
 
     /// Whether it is what ralph registers for this program, at this or another time: with any limit and in any place, or with none.
     pub fn is_own_of(&self, program: &str) -> bool {
-        matches!(self, CommandLine::Exec { program: own, args } if own == program && args.starts_with(&ARGS.map(str::to_owned)) && calls_the_hook(args))
+        matches!(self, CommandLine::Exec { program: own, args } if own == program && args.starts_with(&ARGS.map(str::to_owned)) && CommandLine::calls_the_hook(args))
+    }
+
+    /// Whether these arguments call the hook and say nothing else than whether it waits, its limit, and where it is registered; in this order.
+    pub fn calls_the_hook<S: AsRef<str>>(args: &[S]) -> bool {
+        let args: Vec<&str> = args.iter().map(AsRef::as_ref).collect();
+        let is_number = |text: &str| !text.is_empty() && text.len() <= 9 && text.bytes().all(|b| b.is_ascii_digit());
+        let (Some(&"hook"), Some(mut rest)) = (args.first(), args.get(2..)) else { return ARGS.starts_with(&args) };
+        if args.get(1).is_none_or(|name| Host::by_name(name).is_none()) {
+            return false;
+        }
+        rest = rest.strip_prefix(&[WAIT]).unwrap_or(rest);
+        rest = match rest {
+            [TIMEOUT, seconds, more @ ..] if is_number(seconds) => more,
+            all => all,
+        };
+        match rest {
+            [VIA, place] => PLACES.contains(place),
+            all => all.is_empty(),
+        }
     }
 
     /// The limit that the hook is told, in seconds.
@@ -215,25 +234,6 @@ impl std::fmt::Display for CommandLine {
     }
 }
 
-/// Whether these arguments call the hook and say nothing else than whether it waits, its limit, and where it is registered; in this order.
-pub fn calls_the_hook<S: AsRef<str>>(args: &[S]) -> bool {
-    let args: Vec<&str> = args.iter().map(AsRef::as_ref).collect();
-    let is_number = |text: &str| !text.is_empty() && text.len() <= 9 && text.bytes().all(|b| b.is_ascii_digit());
-    let (Some(&"hook"), Some(mut rest)) = (args.first(), args.get(2..)) else { return ARGS.starts_with(&args) };
-    if args.get(1).is_none_or(|name| Host::by_name(name).is_none()) {
-        return false;
-    }
-    rest = rest.strip_prefix(&[WAIT]).unwrap_or(rest);
-    rest = match rest {
-        [TIMEOUT, seconds, more @ ..] if is_number(seconds) => more,
-        all => all,
-    };
-    match rest {
-        [VIA, place] => PLACES.contains(place),
-        all => all.is_empty(),
-    }
-}
-
 fn is_ralph(program: &str) -> bool {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
     name.strip_suffix(".exe").unwrap_or(name) == "ralph" || process::is_this_program(Path::new(program))
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn s1_1_entries_are_in_exec_form_with_a_timeout() {
-        for hook in &HOOKS {
+        for hook in &Hook::ALL {
             let entry: Value = entry(hook, hook.timeout, "ralph", "user").into_iter().collect();
             let line = CommandLine::of(&entry).unwrap();
             assert!(line.is_ralphs() && line.is_own_of("ralph") && !line.is_own_of("/opt/ralph"), "{line}");
@@ -280,16 +280,16 @@ mod tests {
 
     #[test]
     fn s2_5_the_hook_that_waits_is_another_than_the_one_that_judges() {
-        let waiter = HOOKS.iter().find(|hook| hook.waits).unwrap();
+        let waiter = Hook::ALL.iter().find(|hook| hook.waits).unwrap();
         let entry: Value = entry(waiter, waiter.timeout, "ralph", "local").into_iter().collect();
         let args = json!(["hook", "claude", "--wait", "--timeout", "28800", "--via", "local"]);
         assert_eq!(entry, json!({"type": "command", "command": "ralph", "args": args, "timeout": 28_800, "asyncRewake": true}));
         let hours = ralph_core::loops::LoopSettings::DEFAULT_HOURS;
         assert!((std::time::Duration::from_secs(WAITING).as_secs_f64() - hours * 3_600.0).abs() < 1e-6, "as long as a loop lasts");
         // It stands before the judge, which answers where there are no arguments.
-        let stops: Vec<bool> = HOOKS.iter().filter(|hook| hook.event == "Stop").map(|hook| hook.waits).collect();
+        let stops: Vec<bool> = Hook::ALL.iter().filter(|hook| hook.event == "Stop").map(|hook| hook.waits).collect();
         assert_eq!(stops, [true, false]);
-        assert!(HOOKS.iter().all(|hook| Hook::of(hook.event).is_some_and(|judge| !judge.waits)));
+        assert!(Hook::ALL.iter().all(|hook| Hook::of(hook.event).is_some_and(|judge| !judge.waits)));
         let shell = |line: &str| CommandLine::Shell(line.to_owned());
         assert_eq!(Hook::of_line("Stop", &shell("ralph hook claude --wait")), Some(waiter));
         assert_eq!(Hook::of_line("Stop", &shell("ralph hook claude")), Hook::of("Stop"));
@@ -310,7 +310,7 @@ mod tests {
             &NAMED,
             &["hook", "claude", "--via", "user"],
         ] {
-            assert!(calls_the_hook(call), "{call:?}");
+            assert!(CommandLine::calls_the_hook(call), "{call:?}");
         }
         for other in [
             &["run"][..],
@@ -329,7 +329,7 @@ mod tests {
             &["hook", "claude", "--via", "user", "--via", "user"],
             &["hook", "claude", "--via", "user", "--timeout", "7"],
         ] {
-            assert!(!calls_the_hook(other), "{other:?}");
+            assert!(!CommandLine::calls_the_hook(other), "{other:?}");
         }
         let limit = |line: &str| CommandLine::Shell(line.to_owned()).limit();
         assert_eq!(limit("ralph hook claude --timeout 90"), Some(90));

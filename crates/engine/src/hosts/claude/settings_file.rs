@@ -15,13 +15,13 @@ use serde_json::Value;
 
 use crate::hosts::{
     SHORT,
-    claude::registration::{ASYNC, CommandLine, HOOKS, Hook, REWAKES, entry},
+    claude::registration::{ASYNC, CommandLine, Hook, entry},
 };
 
 const BOM: &str = "\u{feff}";
 
 /// The text of a settings file, ready to be changed.
-pub struct Settings {
+pub(crate) struct Settings {
     root: CstRootNode,
     has_bom: bool,
     /// The white space inside the outermost braces, which the tree forgets when something is put in or taken out.
@@ -53,6 +53,29 @@ pub struct Registered {
 }
 
 impl Registered {
+    /// Every command hook of a settings file, or of a plugin's `hooks.json`.
+    pub fn all_in(settings: &Value) -> Vec<Registered> {
+        let events = settings.get("hooks").and_then(Value::as_object);
+        let groups = events
+            .into_iter()
+            .flatten()
+            .flat_map(|(event, groups)| groups.as_array().into_iter().flatten().map(move |group| (event, group)));
+        groups
+            .flat_map(|(event, group)| {
+                let hooks = group.get("hooks").and_then(Value::as_array);
+                hooks.into_iter().flatten().map(move |hook| (event, matcher(group), hook))
+            })
+            // Without its type the client skips an entry, or the whole file.
+            .filter(|(_, _, hook)| hook.get("type").is_some())
+            .filter_map(|(event, matcher, hook)| {
+                let timeout = hook.get("timeout").and_then(Value::as_f64);
+                let is_set = |field: &str| hook.get(field) == Some(&Value::Bool(true));
+                let (rewakes, in_background) = (is_set(Hook::REWAKES), BACKGROUND.into_iter().any(is_set));
+                CommandLine::of(hook).map(|line| Registered { event: event.clone(), line, timeout, in_background, rewakes, matcher })
+            })
+            .collect()
+    }
+
     /// Whether it is this hook of ralph's, whatever its program is.
     pub fn is(&self, hook: &Hook) -> bool {
         self.line.is_ralphs() && Hook::of_line(&self.event, &self.line) == Some(hook)
@@ -65,7 +88,7 @@ impl Registered {
 }
 
 impl Settings {
-    pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Problem> {
         let text = std::str::from_utf8(bytes).map_err(|e| Problem(format!("is not UTF-8 text (byte {})", e.valid_up_to())))?;
         let (has_bom, text) = text.strip_prefix(BOM).map_or((false, text), |rest| (true, rest));
         let root = CstRootNode::parse(text, &dialect())
@@ -83,19 +106,19 @@ impl Settings {
     }
 
     /// Whether it holds nothing, not even a comment.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.root.object_value().is_none_or(|root| is_bare(&root)) && !has_comment(&self.root.clone().into())
     }
 
-    pub fn registers_ralph(&self) -> bool {
-        registered(&self.value()).iter().any(|hook| hook.line.is_ralphs())
+    pub(crate) fn registers_ralph(&self) -> bool {
+        Registered::all_in(&self.value()).iter().any(|hook| hook.line.is_ralphs())
     }
 
-    pub fn env(&self, name: &str) -> Option<Value> {
+    pub(crate) fn env(&self, name: &str) -> Option<Value> {
         self.value().get("env")?.get(name).cloned()
     }
 
-    pub fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let mut text = self.root.to_string();
         if let (Some((after_open, before_close)), Some((open, close))) = (&self.margins, margins(&text)) {
             let mut restored = text.clone();
@@ -110,9 +133,9 @@ impl Settings {
     }
 
     /// Registers all of ralph's hooks under `command`, as those of `via`. What is registered already keeps its place, and its timeout if a person chose it.
-    pub fn register(&self, command: &str, via: &str) -> Result<(), Problem> {
+    pub(crate) fn register(&self, command: &str, via: &str) -> Result<(), Problem> {
         let hooks = object(&self.root.object_value_or_set(), "hooks", "hooks")?;
-        for hook in &HOOKS {
+        for hook in &Hook::ALL {
             let groups = array(&hooks, hook.event, &format!("hooks.{}", hook.event))?;
             let mut ours: Vec<_> = entries_of(&groups).into_iter().filter(|(_, entry)| may_be(entry, hook)).collect();
             let first = ours.iter().position(|(group, _)| !is_restricted(group)).map(|at| ours.remove(at));
@@ -161,7 +184,7 @@ impl Settings {
     }
 
     /// Takes all of ralph's hooks out again, and what held nothing else, unless it was there before: `was` is the file as it was, if that is known.
-    pub fn unregister(&self, was: Option<&Settings>) {
+    pub(crate) fn unregister(&self, was: Option<&Settings>) {
         let was = was.map(Settings::value).unwrap_or_default();
         let Some(hooks) = self.root.object_value().and_then(|root| root.object_value("hooks")) else { return };
         let mut changed = false;
@@ -198,14 +221,14 @@ impl Settings {
     }
 
     /// The rules of the permissions in one of their lists, `allow` or `deny`.
-    pub fn rules(&self, list: &str) -> Vec<String> {
+    pub(crate) fn rules(&self, list: &str) -> Vec<String> {
         let settings = self.value();
         let rules = settings.get("permissions").and_then(|permissions| permissions.get(list)).and_then(Value::as_array);
         rules.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
     /// Adds a rule to a list of the permissions, unless it is there.
-    pub fn add_rule(&self, list: &str, rule: &str) -> Result<(), Problem> {
+    pub(crate) fn add_rule(&self, list: &str, rule: &str) -> Result<(), Problem> {
         if self.rules(list).iter().any(|known| known == rule) {
             return Ok(());
         }
@@ -243,7 +266,7 @@ impl Settings {
 }
 
 /// A settings file as the client reads it: plain JSON, and of two equal keys the last.
-pub fn as_the_client_reads(text: &str) -> Result<Value, Problem> {
+pub(crate) fn as_the_client_reads(text: &str) -> Result<Value, Problem> {
     let text = text.strip_prefix(BOM).unwrap_or(text);
     if text.trim().is_empty() {
         return Ok(Value::Null);
@@ -259,29 +282,8 @@ pub fn as_the_client_reads(text: &str) -> Result<Value, Problem> {
     }
 }
 
-/// Every command hook of a settings file, or of a plugin's `hooks.json`.
-pub fn registered(settings: &Value) -> Vec<Registered> {
-    let events = settings.get("hooks").and_then(Value::as_object);
-    let groups =
-        events.into_iter().flatten().flat_map(|(event, groups)| groups.as_array().into_iter().flatten().map(move |group| (event, group)));
-    groups
-        .flat_map(|(event, group)| {
-            let hooks = group.get("hooks").and_then(Value::as_array);
-            hooks.into_iter().flatten().map(move |hook| (event, matcher(group), hook))
-        })
-        // Without its type the client skips an entry, or the whole file.
-        .filter(|(_, _, hook)| hook.get("type").is_some())
-        .filter_map(|(event, matcher, hook)| {
-            let timeout = hook.get("timeout").and_then(Value::as_f64);
-            let is_set = |field: &str| hook.get(field) == Some(&Value::Bool(true));
-            let (rewakes, in_background) = (is_set(REWAKES), BACKGROUND.into_iter().any(is_set));
-            CommandLine::of(hook).map(|line| Registered { event: event.clone(), line, timeout, in_background, rewakes, matcher })
-        })
-        .collect()
-}
-
 /// The fields that have the client run an entry in the background.
-const BACKGROUND: [&str; 2] = [ASYNC, REWAKES];
+const BACKGROUND: [&str; 2] = [ASYNC, Hook::REWAKES];
 
 /// The occasions that a group of hooks is restricted to.
 fn matcher(group: &Value) -> Option<String> {
@@ -483,8 +485,8 @@ mod tests {
         ] {
             let with = registered_in(text);
             assert_eq!(
-                registered(&Settings::parse(with.as_bytes()).unwrap().value()).iter().filter(|r| r.line.is_ralphs()).count(),
-                HOOKS.len()
+                Registered::all_in(&Settings::parse(with.as_bytes()).unwrap().value()).iter().filter(|r| r.line.is_ralphs()).count(),
+                Hook::ALL.len()
             );
             assert_eq!(changed(&with, |s| s.unregister(None)), text, "{with}");
             assert_eq!(registered_in(&with), with, "a second time changes nothing");
@@ -495,9 +497,9 @@ mod tests {
     fn an_empty_file_gets_an_object_and_a_file_on_one_line_stays_valid() {
         for text in ["", "{}", " \n", "{ }\n", "{\"hooks\":{\"Stop\":[]}}", "{\"model\":\"opus\"}"] {
             let with = registered_in(text);
-            assert_eq!(registered(&serde_json::from_str(&with).unwrap()).len(), HOOKS.len(), "{with}");
+            assert_eq!(Registered::all_in(&serde_json::from_str(&with).unwrap()).len(), Hook::ALL.len(), "{with}");
             let without: Value = serde_json::from_str(&changed(&with, |s| s.unregister(None))).unwrap();
-            assert_eq!(registered(&without).len(), 0);
+            assert_eq!(Registered::all_in(&without).len(), 0);
         }
     }
 
@@ -505,7 +507,7 @@ mod tests {
     fn entries_beside_ralphs_stay_and_an_old_one_is_brought_up_to_date() {
         let text = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"},{"type":"command","command":"/old/ralph hook","timeout":9}]}]}}"#;
         let with = registered_in(text);
-        let stops: Vec<_> = registered(&serde_json::from_str(&with).unwrap()).into_iter().filter(|r| r.event == "Stop").collect();
+        let stops: Vec<_> = Registered::all_in(&serde_json::from_str(&with).unwrap()).into_iter().filter(|r| r.event == "Stop").collect();
         let lines: Vec<String> = stops.iter().map(|r| r.line.to_string()).collect();
         assert_eq!(lines, ["ralph hook claude --wait --timeout 28800 --via user", "mine", "ralph hook claude --timeout 9 --via user"]);
         assert_eq!(stops[2].timeout, Some(9.0), "a person's own timeout stays");
@@ -515,7 +517,7 @@ mod tests {
     /// Ralph's hooks for a stop, as they stand: whether each waits, its limit, and how the client runs it.
     fn stops_of(text: &str) -> Vec<(bool, Option<f64>, bool, bool)> {
         let value = Settings::parse(text.as_bytes()).unwrap().value();
-        let stops = registered(&value).into_iter().filter(|r| r.event == "Stop" && r.line.is_ralphs());
+        let stops = Registered::all_in(&value).into_iter().filter(|r| r.event == "Stop" && r.line.is_ralphs());
         stops.map(|r| (r.line.waits(), r.timeout, r.in_background, r.rewakes)).collect()
     }
 
@@ -562,11 +564,11 @@ mod tests {
         // A limit of one's own stays, and the hook is told.
         let with = registered_in(&format!(r#"{{"hooks": {{"Stop": [{}]}}}}"#, entry(waiter, r#", "timeout": 7200, "asyncRewake": true"#)));
         assert_eq!(stops_of(&with), [(true, Some(7_200.0), true, true), JUDGE]);
-        assert!(registered(&serde_json::from_str(&with).unwrap()).iter().any(|r| r.line.limit() == Some(7_200)), "{with}");
+        assert!(Registered::all_in(&serde_json::from_str(&with).unwrap()).iter().any(|r| r.line.limit() == Some(7_200)), "{with}");
         // One that waits where nothing is to be waited for becomes the one that answers.
         let with = registered_in(&format!(r#"{{"hooks": {{"SubagentStop": [{}]}}}}"#, entry(waiter, wakes)));
         let subagents: Vec<Registered> =
-            registered(&serde_json::from_str(&with).unwrap()).into_iter().filter(|r| r.event == "SubagentStop").collect();
+            Registered::all_in(&serde_json::from_str(&with).unwrap()).into_iter().filter(|r| r.event == "SubagentStop").collect();
         assert!(subagents.len() == 1 && subagents[0].answers("SubagentStop") && !subagents[0].in_background, "{with}");
     }
 

@@ -26,7 +26,7 @@ use crate::{
         Heard,
         claude::{
             denials, prices,
-            usage::{self, Meter, Usage},
+            usage::{Meter, Spent, Usage},
             variables,
         },
         stream::{Decode, Exit, Line, without_result},
@@ -46,7 +46,7 @@ const MOST_DENIED: usize = 200;
 
 /// One session as it is heard.
 #[derive(Debug, Default)]
-pub struct Stream {
+pub(crate) struct Stream {
     /// The session that ralph started; `None`: only its lines are known.
     session: Option<String>,
     /// Any event was heard.
@@ -374,7 +374,7 @@ impl Decode for Stream {
         let (mut tokens, mut usd_micros) = if estimated { heard } else { counted };
         let mut estimated = estimated;
         // If the client could not report it at its end, its transcripts may know more than was heard.
-        let written = || usage::of_session(&variables::config_folder()?, self.session.as_deref()?);
+        let written = || Spent::of_session(&variables::config_folder()?, self.session.as_deref()?);
         if let Some(known) = (!self.is_accounted()).then(written).flatten().filter(|(known, _)| known.total() > tokens.total()) {
             ((tokens, usd_micros), estimated) = (known, true);
         }

@@ -13,7 +13,7 @@ use ralph_core::{
 
 use super::{Begun, Ends, Iterations, LOOK, is_used_up};
 use crate::{
-    hosts::{Advice, client, usage},
+    hosts::{Advice, claude::Spent, client},
     run::{
         events::{End, RunEvent},
         plan::Before,
@@ -84,18 +84,7 @@ impl Iterations<'_> {
 
     /// Where this agent's account is used up and another agent is free, that one goes on at once; otherwise the first that comes back is waited for.
     fn or_another_agent(&mut self, agent: usize, outcome: &Outcome, then: Then, now: Millis) -> Then {
-        const SOON: Millis = 10 * 60_000;
-        const LATER: Millis = 3_600_000;
-        let has_too_many = self.has_too_many_requests(agent, outcome);
-        let is_other_free = || (0..self.used_up_until.len()).any(|other| other != agent && self.used_up_until[other] <= now);
-        let until = match (outcome, then) {
-            (_, Then::Park { until }) => until,
-            // Only a person can change that, and perhaps one does before the next hour.
-            (Outcome::Failed { trouble: Trouble::Billing { .. } | Trouble::SignIn { .. } }, Then::Pause) => now.saturating_add(LATER),
-            // It does not say so, and looks like an account that is used up.
-            (_, Then::Again { .. }) if has_too_many && is_other_free() => now.saturating_add(SOON),
-            _ => return then,
-        };
+        let Some(until) = self.not_before(agent, outcome, then, now) else { return then };
         self.used_up_until[agent] = until;
         let next = self.agent(now);
         let free_at = self.used_up_until[next];
@@ -103,6 +92,26 @@ impl Iterations<'_> {
             _ if free_at <= now => Then::Again { at: now },
             Then::Park { .. } => Then::Park { until: free_at },
             then => then,
+        }
+    }
+
+    /// When it makes sense to ask this agent again, as far as one that is used up tells; `None`: at once.
+    fn not_before(&mut self, agent: usize, outcome: &Outcome, then: Then, now: Millis) -> Option<Millis> {
+        const SOON: Millis = 10 * 60_000;
+        const LATER: Millis = 3_600_000;
+        let has_too_many = self.has_too_many_requests(agent, outcome);
+        match then {
+            Then::Park { until } => Some(until),
+            // Only a person can change that, and perhaps one does before the next hour.
+            Then::Pause if matches!(outcome, Outcome::Failed { trouble: Trouble::Billing { .. } | Trouble::SignIn { .. } }) => {
+                Some(now.saturating_add(LATER))
+            }
+            // It does not say so, and looks like an account that is used up.
+            Then::Again { .. } if has_too_many => {
+                let is_other_free = (0..self.used_up_until.len()).any(|other| other != agent && self.used_up_until[other] <= now);
+                is_other_free.then(|| now.saturating_add(SOON))
+            }
+            _ => None,
         }
     }
 
@@ -205,7 +214,7 @@ impl Iterations<'_> {
     /// Charges a session that a run before this one did not hear out: its transcript tells what it used.
     pub(super) fn charge_the_unfinished(&mut self) -> Result<(), Error> {
         let Some(session) = self.unfinished.take() else { return Ok(()) };
-        let Some((tokens, usd_micros)) = client::config_folder().and_then(|config| usage::of_session(&config, &session)) else {
+        let Some((tokens, usd_micros)) = client::config_folder().and_then(|config| Spent::of_session(&config, &session)) else {
             return Ok(());
         };
         let Some((locked, mut l)) = self.open()? else { return Ok(()) };

@@ -8,7 +8,8 @@ use std::{
 
 use crate::{
     hosts::{
-        self, Decode, Exit, Invocation,
+        self, Decode, Exit, Host, Invocation, Launch,
+        acp::AcpClient,
         claude::{
             denials,
             settings_file::{self, Settings},
@@ -16,6 +17,7 @@ use crate::{
             transcript::{self, Before},
             usage::Meter,
         },
+        prices::Prices,
         slash,
     },
     setup::ralph_toml::Draft,
@@ -578,17 +580,17 @@ fn stream(bytes: &[u8]) -> Result<u64, String> {
 /// The output of every agent but Claude Code, to each of their decoders.
 fn agent_streams(bytes: &[u8]) -> Result<u64, String> {
     let mut all = Vec::new();
-    for host in hosts::ALL.iter().skip(1) {
-        let mut stream = hosts::log_reader(host.name).ok_or("it has a decoder")?;
-        all.push(listened(stream.as_mut(), bytes)?);
+    for host in Host::ALL.iter().skip(1) {
+        all.push(listened(host.log_reader().as_mut(), bytes)?);
     }
     what(all)
 }
 
 /// The lines of an agent over ACP, in a run and from a log.
 fn acp(bytes: &[u8]) -> Result<u64, String> {
-    let mut log = hosts::log_reader("acp:gemini").ok_or("it has a decoder")?;
-    let mut live = hosts::acp::conversation(Path::new("/project"), "acceptEdits");
+    let prices = Prices::default();
+    let launch = Launch { permission_mode: Some("acceptEdits"), folder: Path::new("/project"), prompt: "Go", ..Launch::of_log(&prices) };
+    let mut live = AcpClient::new(&launch, true);
     let mut sent = live.first_words().unwrap_or_default();
     let mut told = Vec::new();
     for line in bytes.split(|b| *b == b'\n') {
@@ -598,7 +600,7 @@ fn acp(bytes: &[u8]) -> Result<u64, String> {
     sent.extend(live.cancel().concat());
     must(sent.len() <= 20 * bytes.len() + 2_000, "what is sent is bounded by what was said")?;
     must(!String::from_utf8_lossy(&sent).contains("\"optionId\":\"proceed_always\""), "nothing is allowed for good")?;
-    let heard = listened(log.as_mut(), bytes)?;
+    let heard = listened(&mut AcpClient::of_log(), bytes)?;
     let outcome = format!("{:?}", live.outcome(Exit { code: Some(1), signal: None }, "complaint"));
     what((heard, size(sent.len()), kind(&outcome), size(live.work().denied.len()), live.context().is_some()))
 }
@@ -722,7 +724,7 @@ fn tests(bytes: &[u8]) -> Result<u64, String> {
 }
 
 fn settings(bytes: &[u8]) -> Result<u64, String> {
-    let as_read = settings_file::as_the_client_reads(&text(bytes)).map(|value| settings_file::registered(&value).len());
+    let as_read = settings_file::as_the_client_reads(&text(bytes)).map(|value| settings_file::Registered::all_in(&value).len());
     let settings = match Settings::parse(bytes) {
         Ok(settings) => settings,
         Err(problem) => return what((kind(&problem.to_string()), as_read.is_ok())),

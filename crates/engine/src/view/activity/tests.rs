@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::hosts;
+use crate::hosts::Host;
 use crate::sys::temp_dir::Scratch;
 
 fn recorded(path: &str) -> Vec<u8> {
@@ -40,7 +40,7 @@ fn words(activity: Option<&Activity>) -> String {
 fn eyes_1_a_round_log_tells_what_the_agent_does_now() {
     for (version, does) in [("2.1.197", "Bash sleep 300.747"), ("2.1.325", "Bash timeout 300.937 tail -f /dev/null")] {
         let bed = Bed::new();
-        let mut doing = Doing::new(Source::Log(hosts::ALL[0], bed.path()));
+        let mut doing = Doing::new(Source::Log(Host::ALL[0], bed.path()));
         assert!(!doing.look() && doing.now().is_none() && doing.used().is_none(), "the log is not there yet");
         bed.add(b"$ claude -p --output-format stream-json\n");
         bed.add(&recorded(&format!("streams/{version}-killed.jsonl")));
@@ -58,7 +58,7 @@ fn eyes_1_a_round_log_tells_what_the_agent_does_now() {
 fn eyes_1_subagents_and_the_end_of_a_session_are_heard() {
     for version in ["2.1.197", "2.1.325"] {
         let bed = Bed::new();
-        let mut doing = Doing::new(Source::Log(hosts::ALL[0], bed.path()));
+        let mut doing = Doing::new(Source::Log(Host::ALL[0], bed.path()));
         let all = recorded(&format!("streams/{version}-subagent.jsonl"));
         // In pieces, as pipes and disks have it.
         for piece in all.chunks(777) {
@@ -70,7 +70,7 @@ fn eyes_1_subagents_and_the_end_of_a_session_are_heard() {
         let feed: Vec<String> = doing.feed().map(|activity| words(Some(activity))).collect();
         assert!(feed.iter().any(|line| line == "Bash echo sub"), "{feed:?}");
         let whole = {
-            let mut doing = Doing::new(Source::Log(hosts::ALL[0], bed.path()));
+            let mut doing = Doing::new(Source::Log(Host::ALL[0], bed.path()));
             doing.look();
             doing.used()
         };
@@ -163,7 +163,7 @@ fn eyes_1_only_logs_of_iterations_are_opened() {
     let of = |log: &str| Source::of_log(&project, "claude", log);
     assert_eq!(
         of(".ralph/rounds/main-1/0001-1.jsonl"),
-        Some(Source::Log(hosts::ALL[0], "/project/.ralph/rounds/main-1/0001-1.jsonl".into()))
+        Some(Source::Log(Host::ALL[0], "/project/.ralph/rounds/main-1/0001-1.jsonl".into()))
     );
     for log in ["/etc/passwd", ".ralph/rounds/../../secret", "notes.txt", ""] {
         assert_eq!(of(log), None, "{log}");

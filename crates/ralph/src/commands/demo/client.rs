@@ -12,10 +12,7 @@ use ralph_core::{
     judge::{Decision, Ruling},
 };
 use ralph_engine::{
-    hosts::{
-        PLUGIN,
-        claude::{registration::Hook, version::TESTED},
-    },
+    hosts::{PLUGIN, Version, claude::registration::Hook},
     sys::process,
 };
 use serde_json::{Value, json};
@@ -104,8 +101,8 @@ impl Client {
         if let (Value::Object(event), Value::Object(fields)) = (&mut event, fields) {
             event.extend(fields);
         }
-        let (major, minor, patch) = TESTED;
-        let client = format!("claude-code_{major}-{minor}-{patch}_harness");
+        let version = Version::TESTED.to_string().replace('.', "-");
+        let client = format!("claude-code_{version}_harness");
         let vars = [
             // As this client does: what it reports as typed was typed.
             ("AI_AGENT", OsStr::new(&client)),

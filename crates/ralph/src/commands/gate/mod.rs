@@ -24,7 +24,7 @@ use ralph_engine::{
         self, Context, Want, declared,
         guard::{self, Start},
     },
-    hosts::{self, claude::registration::LONG},
+    hosts::{self, claude::registration::Hook},
     ops::manual_measure,
     stop,
     store::project::Project,
@@ -219,5 +219,5 @@ fn accept(project: &Project, subject: &Subject, json: bool) -> Done {
 
 /// As long as the commands have in a hook that is registered as ralph registers it.
 fn budget() -> Duration {
-    stop::time_to_work(Duration::from_secs(LONG))
+    stop::time_to_work(Duration::from_secs(Hook::LONG))
 }

@@ -1,7 +1,7 @@
 //! Registering ralph with Claude Code: the changes in a few lines, the question, and the result.
 
 use ralph_engine::{
-    hosts::claude::registration::HOOKS,
+    hosts::claude::registration::Hook,
     setup::{Plan, file_change::Change, places::Scope, record::Records},
     store::project::Project,
 };
@@ -54,7 +54,7 @@ fn show(plan: &Plan, args: &Args) {
 
 /// The parts of a settings file that change.
 fn parts(plan: &Plan, args: &Args) -> String {
-    let mut events: Vec<&str> = HOOKS.iter().map(|hook| hook.event).collect();
+    let mut events: Vec<&str> = Hook::ALL.iter().map(|hook| hook.event).collect();
     events.dedup();
     let hooks = plan.registers.then(|| format!("hooks for {} events", events.len()));
     let cap = args.block_cap.map(|cap| format!("block cap {cap}"));

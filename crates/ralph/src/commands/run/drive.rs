@@ -9,7 +9,7 @@ use std::{
 use ralph_core::{config::Running, loops::LoopSettings, text::clean};
 use ralph_engine::{
     gates::{self, declared},
-    hosts::{self, Host, acp::AcpAgent, prices::Prices},
+    hosts::{Host, acp::AcpAgent, prices::Prices},
     notify::Ways,
     ops::{
         self, Asker,
@@ -184,11 +184,11 @@ fn find_agents(project: &Project, options: &RunOptions) -> Result<Vec<(session::
 
 fn find_agent(project: &Project, name: &str) -> Result<session::Agent, Failure> {
     let (found, title, headless) = if let Some(agent) = AcpAgent::by_name(name) {
-        let program = hosts::find_acp_program(agent, project.root());
+        let program = agent.find_program(project.root());
         (program.map(|program| session::Agent::Acp(agent, program)), agent.title, Some(&agent.headless))
     } else {
         let host = Host::by_name(name).ok_or_else(|| Failure::usage(format!("there is no agent \"{name}\"")))?;
-        let program = hosts::find_program(host, project.root());
+        let program = host.find_program(project.root());
         (program.map(|program| session::Agent::Known(host, program)), host.title, host.headless.as_ref())
     };
     found.ok_or_else(|| {

@@ -8,7 +8,7 @@ use ralph_core::{
     },
 };
 use ralph_engine::{
-    hosts::Heard,
+    run::events::Heard,
     view::{
         Carrier, Status, Waiter, Waits,
         activity::{Activity, Doing},

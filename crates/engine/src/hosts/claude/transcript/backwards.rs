@@ -29,7 +29,7 @@ pub(super) const LINES_A_LOOK: u32 = 256;
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// Bytes at a place of a file, or of a buffer.
-pub trait Source {
+pub(crate) trait Source {
     fn size(&self) -> u64;
     /// Fills `buf` from `offset` on; returns how many bytes there were.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> usize;

@@ -24,7 +24,7 @@ use crate::hosts::stop_word;
 
 /// One iteration, as far as the transcript has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Iteration {
+pub(crate) struct Iteration {
     /// All text blocks of the last message (S0-7), as far as they were written. Where the event carries no text: the last message of the iteration that has any.
     pub text: Option<String>,
     pub tools: ToolUse,
@@ -44,7 +44,7 @@ pub struct Iteration {
 
 /// Known since the previous ruling.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Before<'a> {
+pub(crate) struct Before<'a> {
     /// When it was; it ended the iteration before.
     pub at: Option<Millis>,
     /// Up to where this file had been read then. `None`: this is the first look at it.
@@ -67,7 +67,7 @@ impl Before<'_> {
 }
 
 /// Reads the last iteration. `event_text` is the last message as the event carries it (only its last block, if it has several).
-pub fn last_iteration(source: &(impl Source + ?Sized), before: &Before<'_>, event_text: Option<&str>) -> Iteration {
+pub(crate) fn last_iteration(source: &(impl Source + ?Sized), before: &Before<'_>, event_text: Option<&str>) -> Iteration {
     // A file that became shorter is another one.
     let before = Before { upto: before.upto.filter(|upto| *upto <= source.size()), ..*before };
     let mut lines = LinesBack::new(source);

@@ -13,10 +13,10 @@ use crate::hosts::claude::{prices, stream::Quota};
 use backwards::LinesBack;
 
 pub(crate) use backwards::OpenFile;
-pub use backwards::Source;
+pub(crate) use backwards::Source;
 pub(crate) use files::{Transcript, find, of_subagents};
 pub(crate) use iteration::QUEUED;
-pub use iteration::{Before, Iteration, last_iteration};
+pub(crate) use iteration::{Before, Iteration, last_iteration};
 pub(super) use line::{Kind, Line, has};
 
 /// How the client records Esc and Ctrl-C.
@@ -26,7 +26,7 @@ const INTERRUPTED: &str = "[Request interrupted by user";
 const ANSWERED: &str = "Operation stopped by hook";
 
 /// Whether any tool was used after `since`, in however many iterations.
-pub fn used_tools_since(source: &(impl Source + ?Sized), since: Millis) -> bool {
+pub(crate) fn used_tools_since(source: &(impl Source + ?Sized), since: Millis) -> bool {
     let mut lines = LinesBack::new(source);
     while let Some(place) = lines.next() {
         let Some(line) = lines.line(place).filter(|l| !l.is_sidechain) else { continue };
@@ -72,7 +72,8 @@ pub(crate) struct LastTalk {
 }
 
 /// Whether the last thing that happened in the conversation, before `typed` came, is that the person interrupted the agent.
-pub fn was_interrupted(source: &(impl Source + ?Sized), typed: &str) -> bool {
+#[cfg(test)]
+pub(crate) fn was_interrupted(source: &(impl Source + ?Sized), typed: &str) -> bool {
     last_talk(source, typed).is_some_and(|last| last.interrupted)
 }
 
@@ -99,7 +100,7 @@ fn is_typed(text: &str, typed: &str) -> bool {
 
 /// The error that a turn ended in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApiError {
+pub(crate) struct ApiError {
     /// The client's word for it.
     pub error: String,
     pub status: Option<u16>,
@@ -109,7 +110,7 @@ pub struct ApiError {
 }
 
 /// The error at the transcript's end, if it ends in one.
-pub fn last_error(source: &(impl Source + ?Sized)) -> Option<ApiError> {
+pub(crate) fn last_error(source: &(impl Source + ?Sized)) -> Option<ApiError> {
     let mut lines = LinesBack::new(source);
     while let Some(place) = lines.next() {
         let Some(line) = lines.line(place).filter(|line| !line.is_sidechain) else { continue };
@@ -132,7 +133,7 @@ pub fn last_error(source: &(impl Source + ?Sized)) -> Option<ApiError> {
 }
 
 /// How full the model's context was at its last answer, in percent; `None`: nothing tells, or the conversation was compacted since.
-pub fn context_percent(source: &(impl Source + ?Sized)) -> Option<u64> {
+pub(crate) fn context_percent(source: &(impl Source + ?Sized)) -> Option<u64> {
     let mut lines = LinesBack::new(source);
     while let Some(place) = lines.next() {
         let bytes = lines.bytes(place)?;

@@ -20,7 +20,7 @@ use super::{
     transcript::{Kind, Line, Source, has},
 };
 
-pub use sessions::{Spent, of_session, of_sessions};
+pub use sessions::Spent;
 pub(crate) use spending::read_on;
 
 /// A longer line is not a message of a model.
@@ -39,7 +39,7 @@ const MOST_CALLED: usize = 32;
 
 /// The usage of one answer of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
+pub(crate) struct Usage {
     pub tokens: Tokens,
     /// The part of `tokens.cache_written` that is kept for an hour, which costs more.
     pub written_1h: u64,
@@ -70,7 +70,7 @@ impl Usage {
     }
 
     /// How full the context was when the answer was asked for.
-    pub fn prompt(&self) -> u64 {
+    pub(crate) fn prompt(&self) -> u64 {
         Tokens { output: 0, ..self.tokens }.total()
     }
 
@@ -118,7 +118,7 @@ struct Counted {
 
 /// Counts what messages used, each once, however often it is reported, and by the most that was ever reported of it.
 #[derive(Debug, Default)]
-pub struct Meter {
+pub(crate) struct Meter {
     pub tokens: Tokens,
     /// An estimate.
     pub usd_micros: Micros,
@@ -137,12 +137,12 @@ pub struct Meter {
 }
 
 impl Meter {
-    pub fn since(since: Millis) -> Self {
+    pub(crate) fn since(since: Millis) -> Self {
         Meter { since, at: since, ..Meter::default() }
     }
 
     /// Counts one line of a transcript. `is_known` is asked whether the message of this id was counted elsewhere.
-    pub fn line(&mut self, bytes: &[u8], is_known: impl FnOnce(&str) -> bool) -> Option<Amount> {
+    pub(crate) fn line(&mut self, bytes: &[u8], is_known: impl FnOnce(&str) -> bool) -> Option<Amount> {
         if !has(bytes, b"\"usage\"") && !has(bytes, b"\"compactMetadata\"") {
             return None;
         }
@@ -183,7 +183,7 @@ impl Meter {
     }
 
     /// Counts what is new about a message; returns the tokens of that message.
-    pub fn count(&mut self, id: &str, model: &str, usage: Usage) -> u64 {
+    pub(crate) fn count(&mut self, id: &str, model: &str, usage: Usage) -> u64 {
         let before = self.recent.iter().position(|known| known.id == id).and_then(|at| self.recent.remove(at));
         if before.is_none() {
             self.messages += 1;

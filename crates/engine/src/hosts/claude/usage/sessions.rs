@@ -26,36 +26,38 @@ pub struct Spent {
     pub of_subagent: bool,
 }
 
-/// Hands on what the messages of these sessions used that are newer than `since`: those of each file in their order, one file after the other. At most about
-/// `most` bytes are read. A session without a transcript adds nothing; the result says whether there was any.
-pub fn of_sessions<'s>(
-    claude_config: &Path,
-    sessions: impl IntoIterator<Item = &'s str>,
-    since: Millis,
-    most: u64,
-    mut each: impl FnMut(Spent),
-) -> bool {
-    let files = files(claude_config, sessions, since);
-    let mut budget = most;
-    // Which file told of a message first, by a fingerprint of its id.
-    let mut known = HashMap::new();
-    for (n, (path, of_subagent)) in files.iter().enumerate() {
-        let Some(source) = OpenFile::open(path) else { continue };
-        let mut meter = Meter::since(since);
-        read_lines(&source, 0, Lines::new(MAX_LINE), &mut budget, |line| {
-            if let Some(amount) = meter.line(line, |id| is_elsewhere(&mut known, id, n)) {
-                each(Spent { amount, of_subagent: *of_subagent });
-            }
-        });
+impl Spent {
+    /// Hands on what the messages of these sessions used that are newer than `since`: those of each file in their order, one file after the other. At most about
+    /// `most` bytes are read. A session without a transcript adds nothing; the result says whether there was any.
+    pub fn of_sessions<'s>(
+        claude_config: &Path,
+        sessions: impl IntoIterator<Item = &'s str>,
+        since: Millis,
+        most: u64,
+        mut each: impl FnMut(Spent),
+    ) -> bool {
+        let files = files(claude_config, sessions, since);
+        let mut budget = most;
+        // Which file told of a message first, by a fingerprint of its id.
+        let mut known = HashMap::new();
+        for (n, (path, of_subagent)) in files.iter().enumerate() {
+            let Some(source) = OpenFile::open(path) else { continue };
+            let mut meter = Meter::since(since);
+            read_lines(&source, 0, Lines::new(MAX_LINE), &mut budget, |line| {
+                if let Some(amount) = meter.line(line, |id| is_elsewhere(&mut known, id, n)) {
+                    each(Spent { amount, of_subagent: *of_subagent });
+                }
+            });
+        }
+        !files.is_empty()
     }
-    !files.is_empty()
-}
 
-/// The usage of a session, its subagents included, as far as their first [`REACH`] bytes tell; `None`: it has no transcript.
-pub fn of_session(claude_config: &Path, session: &str) -> Option<(Tokens, Micros)> {
-    let mut sum = (Tokens::default(), 0);
-    let add = |one: Spent| sum = (sum.0.plus(one.amount.tokens), Micros::saturating_add(sum.1, one.amount.usd_micros));
-    of_sessions(claude_config, [session], 0, REACH, add).then_some(sum)
+    /// The usage of a session, its subagents included, as far as their first [`REACH`] bytes tell; `None`: it has no transcript.
+    pub fn of_session(claude_config: &Path, session: &str) -> Option<(Tokens, Micros)> {
+        let mut sum = (Tokens::default(), 0);
+        let add = |one: Spent| sum = (sum.0.plus(one.amount.tokens), Micros::saturating_add(sum.1, one.amount.usd_micros));
+        Spent::of_sessions(claude_config, [session], 0, REACH, add).then_some(sum)
+    }
 }
 
 /// The transcripts of these sessions, each once, and whether it is a subagent's.
@@ -98,7 +100,7 @@ mod tests {
 
     fn all(config: &Path, sessions: &[&str], since: Millis) -> Vec<Spent> {
         let mut spent = Vec::new();
-        of_sessions(config, sessions.iter().copied(), since, u64::MAX, |one| spent.push(one));
+        Spent::of_sessions(config, sessions.iter().copied(), since, u64::MAX, |one| spent.push(one));
         spent
     }
 
@@ -120,8 +122,8 @@ mod tests {
         let middle = spent[1].amount.at;
         let later = all(scratch.path(), &["s-1"], middle);
         assert!(later.len() < spent.len() && later.iter().all(|one| one.amount.at > middle), "what is older does not count");
-        assert_eq!(of_session(scratch.path(), "s-1").unwrap().0.total(), 660);
-        assert_eq!((of_session(scratch.path(), "s-2"), of_session(scratch.path(), "../s-1")), (None, None));
+        assert_eq!(Spent::of_session(scratch.path(), "s-1").unwrap().0.total(), 660);
+        assert_eq!((Spent::of_session(scratch.path(), "s-2"), Spent::of_session(scratch.path(), "../s-1")), (None, None));
         // The file goes on.
         files::append(&folder.join("s-1.jsonl"), &recorded("2.1.325-compacted")).unwrap();
         let more = all(scratch.path(), &["s-1"], 0);
@@ -137,13 +139,13 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let (path, message) = (folder.join("s-1.jsonl"), recorded("2.1.325-subagent"));
         files::append(&path, &message).unwrap();
-        let used = of_session(scratch.path(), "s-1").unwrap();
+        let used = Spent::of_session(scratch.path(), "s-1").unwrap();
         // Behind a hole that is longer than what is read.
         let file = fs::File::options().append(true).open(&path).unwrap();
         file.set_len(REACH + (1 << 20)).unwrap();
         let more = String::from_utf8(message).unwrap().replace("msg_0", "msg_1");
         files::append(&path, format!("\n{more}").as_bytes()).unwrap();
-        assert_eq!(of_session(scratch.path(), "s-1").unwrap(), used);
+        assert_eq!(Spent::of_session(scratch.path(), "s-1").unwrap(), used);
         assert!(tokens(&all(scratch.path(), &["s-1"], 0)) > used.0.total(), "without the bound it would count");
     }
 
