@@ -1,9 +1,8 @@
 //! Everything that touches the world: the clock and the disk (`sys`), what ralph keeps (`store`), the agents it speaks to (`hosts`), git (`git`), what must hold (`gates`),
-//! where pull requests are (`forge`), who is told (`notify`), what people see (`view`), the operations on a loop (`ops`), how one stop is ruled on (`stop`), its two drivers (`hook`, `run`) and what it takes to be called at all (`setup`).
+//! who is told (`notify`), what people see (`view`), the operations on a loop (`ops`), how one stop is ruled on (`stop`), its two drivers (`hook`, `run`) and what it takes to be called at all (`setup`).
 //!
 //! All of it is synchronous and small: a hook call is a process that lives for about a millisecond.
 
-pub mod forge;
 pub mod gates;
 pub mod git;
 pub mod hook;
@@ -12,7 +11,6 @@ pub mod notify;
 pub mod ops;
 pub mod run;
 pub mod setup;
-pub mod snapshots;
 pub mod stop;
 pub mod store;
 pub mod sys;

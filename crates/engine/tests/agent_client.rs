@@ -17,10 +17,10 @@ use ralph_engine::{
     hosts::{Host, claude::Spent, prices::Prices},
     run::{
         events::Heard,
-        session::{self, Agent, Ended, Session},
+        session::{Agent, Ended, Session},
     },
     store::runner,
-    sys::clock,
+    sys::{clock, random},
 };
 use ralph_testkit::{Cached, Client, Gate, ModelServer, Project, Reply, SignIn, Skip, Version, or_skip};
 
@@ -46,7 +46,7 @@ impl Bed {
         let client = Client::installed(version)?;
         let project = Project::without_git();
         let program = client.as_program(&project, server, sign_in, &[("CLAUDE_CODE_MAX_RETRIES", "1")]);
-        let (agent, id) = (Agent::Known(Host::ALL[0], program), session::new_id());
+        let (agent, id) = (Agent::Known(Host::ALL[0], program), random::uuid());
         let (silence, permission_mode) = (Duration::from_mins(1), Some("bypassPermissions"));
         Ok(Bed { _alone: alone, project, agent, id, silence, permission_mode, heard: Mutex::default() })
     }
@@ -73,7 +73,7 @@ impl Bed {
             grace: Duration::from_secs(10),
             log: &self.log(),
         };
-        let ended = session::run(&session, &|heard| self.heard.lock().unwrap().push(heard.clone()), wish);
+        let ended = session.run(&|heard| self.heard.lock().unwrap().push(heard.clone()), wish);
         assert_eq!(runner::end_leftovers(&mark), 0, "nothing is left");
         ended
     }

@@ -20,9 +20,10 @@ use ralph_engine::{
     hosts::{Host, prices::Prices},
     run::{
         events::Heard,
-        session::{self, Agent, Ended, Session},
+        session::{Agent, Ended, Session},
     },
     store::runner,
+    sys::random,
 };
 use ralph_testkit::Project;
 
@@ -67,7 +68,7 @@ impl Bed {
     }
 
     fn run_telling(&self, hears: &(dyn Fn(&Heard) + Send + Sync), wish: &dyn Fn() -> bool) -> Ended {
-        let id = session::new_id();
+        let id = random::uuid();
         let session = Session {
             agent: &self.agent,
             folder: self.project.dir(),
@@ -84,7 +85,7 @@ impl Bed {
             grace: self.grace,
             log: &self.log(),
         };
-        let ended = session::run(&session, hears, wish);
+        let ended = session.run(hears, wish);
         assert_eq!(self.left(), Vec::<u32>::new(), "nothing is left");
         ended
     }

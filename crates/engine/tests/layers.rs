@@ -10,7 +10,7 @@ use std::{
 /// The rooms of each crate from the bottom up: a module may use those before it.
 const CRATES: [(&str, &[&str]); 3] = [
     ("core", &["text", "money", "gate", "config", "loops", "judge", "journal", "messages", "history", "report"]),
-    ("engine", &["sys", "store", "git", "hosts", "forge", "snapshots", "gates", "notify", "stop", "view", "ops", "setup", "run", "hook"]),
+    ("engine", &["sys", "store", "git", "hosts", "gates", "notify", "stop", "view", "ops", "setup", "run", "hook"]),
     (
         "ralph",
         &[
@@ -62,7 +62,7 @@ fn house_a_use_is_seen_wherever_it_stands() {
 
 /// The most names that each library may show to the others: public items of public modules and `pub use`d names. Lower a number when it can be; a new name that
 /// needs a higher one probably belongs behind an existing one.
-const DOORS: [(&str, usize); 2] = [("core", 244), ("engine", 421)];
+const DOORS: [(&str, usize); 2] = [("core", 244), ("engine", 329)];
 
 #[test]
 fn house_the_doors_stay_small() {

@@ -8,14 +8,15 @@ use std::{path::Path, time::Duration};
 use ralph_core::judge::session_outcome::Outcome;
 use ralph_engine::{
     hosts::prices::Prices,
-    run::session::{self, Agent, Session},
+    run::session::{Agent, Session},
     store::runner,
+    sys::random,
 };
 use ralph_testkit::Project;
 
 fn run(project: &Project, iteration: u64) {
     let agent = Agent::Command("cat > /dev/null; echo one; (sleep 1000 &); echo two >&2".to_owned());
-    let (id, mark) = (session::new_id(), runner::new_mark("many"));
+    let (id, mark) = (random::uuid(), runner::new_mark("many"));
     let session = Session {
         agent: &agent,
         folder: project.dir(),
@@ -32,7 +33,7 @@ fn run(project: &Project, iteration: u64) {
         grace: Duration::from_secs(1),
         log: &project.path(format!("logs/{}.log", iteration % 7)),
     };
-    let ended = session::run(&session, &|_| {}, &|| true);
+    let ended = session.run(&|_| {}, &|| true);
     assert_eq!(ended.outcome, Outcome::Stopped);
 }
 

@@ -7,7 +7,7 @@ use ralph_core::{
     text::clean,
 };
 use ralph_engine::{
-    snapshots,
+    git::snapshots,
     store::{journal, project::Project},
     view::{self, View},
 };

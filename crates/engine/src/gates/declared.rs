@@ -9,8 +9,7 @@ use ralph_core::{
 };
 
 use crate::{
-    forge,
-    gates::features,
+    gates::{features, forge},
     store::{
         project::Project,
         trust::{self, Trust},

@@ -22,11 +22,10 @@ use ralph_core::{
 };
 
 use crate::{
-    forge,
     gates::{
         Context, baseline,
         declared::Declared,
-        features,
+        features, forge,
         tree::{self, Tree},
     },
     store::{
@@ -67,7 +66,7 @@ pub(crate) fn note_start(project: &Project, loop_id: &str, declared: &Declared) 
 }
 
 /// Another loop begins that is called like a former one: what that one began with is no measure for it.
-pub fn forget(project: &Project, loop_id: &str) {
+pub(crate) fn forget(project: &Project, loop_id: &str) {
     project.delete(&path(loop_id));
     baseline::forget(project, loop_id);
     forge::forget_subject(project, loop_id);

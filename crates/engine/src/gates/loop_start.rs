@@ -12,11 +12,10 @@ use ralph_core::{
 };
 
 use crate::{
-    forge,
     gates::{
         Context, Watch, baseline, command,
         declared::{self, Declared},
-        guard, is_untrusted,
+        forge, guard, is_untrusted,
     },
     hosts,
     store::project::Project,

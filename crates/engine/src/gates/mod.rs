@@ -8,6 +8,7 @@ pub mod declared;
 pub mod durations;
 pub mod features;
 pub(crate) mod file;
+pub mod forge;
 pub mod guard;
 mod junit_files;
 mod logs;

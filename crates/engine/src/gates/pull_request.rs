@@ -16,8 +16,12 @@ use ralph_core::{
 };
 
 use crate::{
-    forge::{self, Question},
-    gates::{BY_HAND, Context, durations::Time, tree::Patterns},
+    gates::{
+        BY_HAND, Context,
+        durations::Time,
+        forge::{self, Question},
+        tree::Patterns,
+    },
     sys::env,
 };
 

@@ -17,6 +17,7 @@ pub(crate) mod index;
 pub(crate) mod owner;
 mod refs;
 pub(crate) mod repository;
+pub mod snapshots;
 pub(crate) mod tracked;
 mod uncommitted;
 

@@ -118,7 +118,7 @@ fn tell([root, loop_id, kind, how]: [&OsString; 4], line: &str) {
         until: view.waits.as_ref().and_then(|waits| time::parse(waits.until.as_deref()?)),
         next: None,
     };
-    failures.extend(notify::tell(&ways, &news, notify::LIMIT));
+    failures.extend(news.tell(&ways));
     if !failures.is_empty() {
         unsent(&project, loop_id, &failures);
     }

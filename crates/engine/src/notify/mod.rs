@@ -26,7 +26,7 @@ use crate::sys::{clock, secrets};
 pub use ways::Ways;
 
 /// The time for all notifications together.
-pub const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// A shorter rest is taken in any case, and is no news.
 pub(crate) const LONG_REST: Millis = 60_000;
@@ -125,31 +125,31 @@ impl News<'_> {
             "content": told,
         })
     }
+
+    /// Sends all notifications at once, and returns a sentence for each that failed.
+    pub fn tell(&self, ways: &Ways) -> Vec<String> {
+        let until = Instant::now() + LIMIT;
+        thread::scope(|scope| {
+            let mut told = Vec::new();
+            if ways.terminal {
+                told.push(scope.spawn(move || terminal::tell(self, until)));
+            }
+            if ways.desktop {
+                told.push(scope.spawn(move || desktop::tell(self, until)));
+            }
+            told.extend(ways.commands.iter().map(|line| scope.spawn(move || programs::command(line, self, until))));
+            told.extend(ways.webhooks.iter().map(|address| scope.spawn(move || webhook::tell(address, self, until))));
+            told.into_iter()
+                .filter_map(|one| one.join().unwrap_or_else(|_| Err("a notification failed inside ralph".to_owned())).err())
+                .collect()
+        })
+    }
 }
 
 /// `2026-11-15 10:30 CET`
 fn when(at: Millis) -> String {
     let zone = clock::zone();
     format!("{} {}", time::minute_in_zone(at, zone), time::zone_name(at, zone))
-}
-
-/// Sends all notifications at once, and returns a sentence for each that failed.
-pub fn tell(ways: &Ways, news: &News<'_>, limit: Duration) -> Vec<String> {
-    let until = Instant::now() + limit;
-    thread::scope(|scope| {
-        let mut told = Vec::new();
-        if ways.terminal {
-            told.push(scope.spawn(move || terminal::tell(news, until)));
-        }
-        if ways.desktop {
-            told.push(scope.spawn(move || desktop::tell(news, until)));
-        }
-        told.extend(ways.commands.iter().map(|line| scope.spawn(move || programs::command(line, news, until))));
-        told.extend(ways.webhooks.iter().map(|address| scope.spawn(move || webhook::tell(address, news, until))));
-        told.into_iter()
-            .filter_map(|one| one.join().unwrap_or_else(|_| Err("a notification failed inside ralph".to_owned())).err())
-            .collect()
-    })
 }
 
 #[cfg(test)]

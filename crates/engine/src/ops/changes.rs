@@ -15,13 +15,16 @@ use ralph_core::text::time::Millis;
 use serde::Serialize;
 
 use crate::{
-    git::{Repository, head::is_id},
-    snapshots::{self, Snapshot},
+    git::{
+        Repository,
+        head::is_id,
+        snapshots::{self, Snapshot},
+    },
     store::project::Project,
 };
 use history::History;
 use sizes::{Pair, Sizes};
-pub use uncommitted::{Left, left};
+pub use uncommitted::Left;
 
 /// The beginning of a loop, or the end of one of its iterations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -102,18 +105,20 @@ impl Size {
     }
 }
 
-/// The changes of the iterations that ended at `ends`, in their order. For a loop that goes on, now may be the last end.
-pub fn of_iterations(project: &Project, loop_id: &str, begun: &Moment, ends: &[Moment], limit: Duration) -> Changes {
-    let mut changes = Changes { rounds: vec![Iteration::default(); ends.len()], ..Changes::default() };
-    match Repository::of(project, limit) {
-        Ok(Some(repository)) => {
-            let known = Known::of(&repository, loop_id, begun, ends, &mut changes);
-            known.fill(&repository, &mut changes);
+impl Changes {
+    /// The changes of the iterations that ended at `ends`, in their order. For a loop that goes on, now may be the last end.
+    pub fn of_iterations(project: &Project, loop_id: &str, begun: &Moment, ends: &[Moment], limit: Duration) -> Changes {
+        let mut changes = Changes { rounds: vec![Iteration::default(); ends.len()], ..Changes::default() };
+        match Repository::of(project, limit) {
+            Ok(Some(repository)) => {
+                let known = Known::of(&repository, loop_id, begun, ends, &mut changes);
+                known.fill(&repository, &mut changes);
+            }
+            Ok(None) => changes.problems.push("there is no git repository here".to_owned()),
+            Err(problem) => changes.problems.push(problem.to_string()),
         }
-        Ok(None) => changes.problems.push("there is no git repository here".to_owned()),
-        Err(problem) => changes.problems.push(problem.to_string()),
+        changes
     }
-    changes
 }
 
 /// The commits and trees at the beginning and the ends, before git counts anything. In all lists the beginning is the first.

@@ -132,6 +132,46 @@ enum Basis {
 }
 
 impl Source {
+    /// All sources of the project, and those that cannot be read. A file without commands needs no trust.
+    pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
+        let mut sources = Vec::new();
+        let mut broken = Vec::new();
+        for found in
+            std::iter::once(settings(project)).chain(WORKTREE_FILES.map(|file| worktree(project, file))).flatten().chain(lists(project))
+        {
+            match found {
+                Ok(source) if source.commands.is_empty() => {}
+                Ok(source) => sources.push(source),
+                Err(problem) => broken.push(problem),
+            }
+        }
+        sources.extend(of_loops(project));
+        note_use(project, &mut sources);
+        (sources, broken)
+    }
+
+    /// Lets sources run, exactly as they were read. The guard of live loops does not suspect what a person has just allowed.
+    pub fn allow(project: &Project, sources: &[&Source]) -> Result<(), Error> {
+        sources.iter().try_for_each(|source| source.allow_alone(project))?;
+        for (id, declared) in of_live_loops(project) {
+            for source in sources.iter().filter(|source| matches!(source.basis, Basis::Content(_))) {
+                guard::accept_settings(project, &id, &declared, &source.origin)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The settings in it that became weaker for live loops, where it is a file that was trusted before and has changed.
+    pub fn weaker(&self, project: &Project) -> Vec<String> {
+        if self.trust != Trust::Changed {
+            return Vec::new();
+        }
+        let said =
+            of_live_loops(project).into_iter().flat_map(|(id, declared)| guard::weaker_settings(project, &id, &declared, &self.origin));
+        let said: BTreeSet<String> = said.collect();
+        said.into_iter().collect()
+    }
+
     fn of_content(project: &Project, origin: &str, role: Role, content: Vec<u8>, commands: Vec<Named>) -> Self {
         let trust = trust::of_bytes(project, origin, &content);
         Source { origin: origin.to_owned(), commands, trust, role, of_loops: false, of_subagents: false, basis: Basis::Content(content) }
@@ -156,7 +196,7 @@ impl Source {
     }
 
     /// A person lets it run, exactly as it was read.
-    fn allow(&self, project: &Project) -> Result<(), Error> {
+    fn allow_alone(&self, project: &Project) -> Result<(), Error> {
         match &self.basis {
             Basis::Content(content) => trust::trust_bytes(project, &self.origin, content),
             Basis::Commands(key) => trust::trust_commands(project, key, &runs(&self.commands)),
@@ -166,24 +206,6 @@ impl Source {
 
 fn runs(commands: &[Named]) -> Vec<Run> {
     commands.iter().map(|named| named.command.run.clone()).collect()
-}
-
-/// All of them, and those that cannot be read. A file without commands needs no trust.
-pub fn all(project: &Project) -> (Vec<Source>, Vec<Broken>) {
-    let mut sources = Vec::new();
-    let mut broken = Vec::new();
-    for found in
-        std::iter::once(settings(project)).chain(WORKTREE_FILES.map(|file| worktree(project, file))).flatten().chain(lists(project))
-    {
-        match found {
-            Ok(source) if source.commands.is_empty() => {}
-            Ok(source) => sources.push(source),
-            Err(problem) => broken.push(problem),
-        }
-    }
-    sources.extend(of_loops(project));
-    note_use(project, &mut sources);
-    (sources, broken)
 }
 
 /// Notes which of them loops and subagents have to pass now.
@@ -319,28 +341,6 @@ fn content(project: &Project, relative: &str, role: Role) -> Option<Result<Vec<u
         Err(e) => Some(Err(Broken::new(relative, &e, role))),
         Ok(bytes) => Some(Ok(bytes)),
     }
-}
-
-/// Lets sources run, exactly as they were read. The guard of live loops does not suspect what a person has just allowed.
-pub fn allow(project: &Project, sources: &[&Source]) -> Result<(), Error> {
-    sources.iter().try_for_each(|source| source.allow(project))?;
-    for (id, declared) in of_live_loops(project) {
-        for source in sources.iter().filter(|source| matches!(source.basis, Basis::Content(_))) {
-            guard::accept_settings(project, &id, &declared, &source.origin)?;
-        }
-    }
-    Ok(())
-}
-
-/// The settings that became weaker for live loops, in a file that was trusted before and has changed.
-pub fn weaker(project: &Project, source: &Source) -> Vec<String> {
-    if source.trust != Trust::Changed {
-        return Vec::new();
-    }
-    let said =
-        of_live_loops(project).into_iter().flat_map(|(id, declared)| guard::weaker_settings(project, &id, &declared, &source.origin));
-    let said: BTreeSet<String> = said.collect();
-    said.into_iter().collect()
 }
 
 fn of_live_loops(project: &Project) -> Vec<(String, Declared)> {

@@ -56,6 +56,52 @@ pub struct Listed {
 }
 
 impl Listed {
+    /// The lists that are meant, and what is wrong with those that cannot be read: the named one, those of the loops and of `ralph.toml`, else the one that
+    /// exists.
+    pub fn all(project: &Project, named: Option<&Path>, session: Option<&str>) -> Result<(Vec<Listed>, Vec<String>), Refusal> {
+        let wanted = match named {
+            Some(path) => vec![a_list_of(project, path, session)?],
+            None => declared_lists(project, session),
+        };
+        if wanted.is_empty() {
+            return Err(Refusal::Because(
+            "there is no list of items here: neither a loop nor ralph.toml names one, and there is no feature_list.json and no prd.json. Name it with --list FILE"
+                .to_owned(),
+        ));
+        }
+        let (read, broken): (Vec<_>, Vec<_>) = wanted.iter().map(|list| Listed::read(project, list)).partition(Result::is_ok);
+        let broken: Vec<String> = broken.into_iter().filter_map(Result::err).collect();
+        let read: Vec<Listed> = read.into_iter().flatten().collect();
+        if read.is_empty() { Err(Refusal::Because(broken.join("; "))) } else { Ok((read, broken)) }
+    }
+
+    /// The one list that holds an item, and its place there; upper and lower case may differ.
+    pub fn find(lists: &[Listed], id: &str) -> Result<(usize, usize), Refusal> {
+        let holders = |is_meant: &dyn Fn(&str) -> bool| -> Vec<(usize, usize)> {
+            let of_list = |(n, listed): (usize, &Listed)| {
+                let items = listed.list.items.iter().enumerate();
+                items.filter(|(_, item)| is_meant(&item.id)).map(|(place, _)| (n, place)).collect::<Vec<_>>()
+            };
+            lists.iter().enumerate().flat_map(of_list).collect()
+        };
+        let mut found = holders(&|known| known == id);
+        if found.is_empty() {
+            found = holders(&|known| known.to_lowercase() == id.to_lowercase());
+        }
+        match found[..] {
+            [] => Err(unknown(lists, id)),
+            [one] => Ok(one),
+            [(one, _), (other, _), ..] if one == other => {
+                let ids: Vec<String> = found.iter().map(|(n, place)| clean(&lists[*n].list.items[*place].id)).collect();
+                Err(Refusal::Because(format!("\"{}\" can be {}", opening(id, 64), ids.join(" or "))))
+            }
+            _ => {
+                let paths: Vec<String> = found.iter().map(|(n, _)| clean(&lists[*n].path)).collect();
+                Err(Refusal::Because(format!("\"{}\" is in {}: say which with --list FILE", opening(id, 64), paths.join(" and "))))
+            }
+        }
+    }
+
     fn read(project: &Project, wanted: &Features) -> Result<Self, String> {
         let path = &wanted.path;
         let shown = clean(path);
@@ -79,25 +125,6 @@ impl Listed {
             Some(name) => self.list.held(name).map(|at| &self.list.items[at]).filter(|item| item.is_open()),
         }
     }
-}
-
-/// The lists that are meant, and what is wrong with those that cannot be read: the named one, those of the loops and of `ralph.toml`, else the one that
-/// exists.
-pub fn lists(project: &Project, named: Option<&Path>, session: Option<&str>) -> Result<(Vec<Listed>, Vec<String>), Refusal> {
-    let wanted = match named {
-        Some(path) => vec![a_list_of(project, path, session)?],
-        None => declared_lists(project, session),
-    };
-    if wanted.is_empty() {
-        return Err(Refusal::Because(
-            "there is no list of items here: neither a loop nor ralph.toml names one, and there is no feature_list.json and no prd.json. Name it with --list FILE"
-                .to_owned(),
-        ));
-    }
-    let (read, broken): (Vec<_>, Vec<_>) = wanted.iter().map(|list| Listed::read(project, list)).partition(Result::is_ok);
-    let broken: Vec<String> = broken.into_iter().filter_map(Result::err).collect();
-    let read: Vec<Listed> = read.into_iter().flatten().collect();
-    if read.is_empty() { Err(Refusal::Because(broken.join("; "))) } else { Ok((read, broken)) }
 }
 
 /// The list that somebody names. An agent may mark what it may not edit, so for it that is one that is declared, or a plain file of the project's.
@@ -150,7 +177,7 @@ pub(super) fn lasting_name(project: &Project, id: &str) -> Result<String, Refusa
         return Err(Refusal::Because(format!("--item needs one list of work, and there is {lists}")));
     };
     let listed = [Listed::read(project, &Features::of(path)).map_err(Refusal::Because)?];
-    let (_, place) = find(&listed, id)?;
+    let (_, place) = Listed::find(&listed, id)?;
     let name = listed[0].list.lasting_name(place).map(str::to_owned);
     name.ok_or_else(|| {
         Refusal::Because(format!("nothing but its place tells {} from other items of {}: give it an id", clean(id), clean(path)))
@@ -168,36 +195,9 @@ pub struct Marked {
     pub passed: usize,
 }
 
-/// The one list that holds an item, and its place there; upper and lower case may differ.
-pub fn find(lists: &[Listed], id: &str) -> Result<(usize, usize), Refusal> {
-    let holders = |is_meant: &dyn Fn(&str) -> bool| -> Vec<(usize, usize)> {
-        let of_list = |(n, listed): (usize, &Listed)| {
-            let items = listed.list.items.iter().enumerate();
-            items.filter(|(_, item)| is_meant(&item.id)).map(|(place, _)| (n, place)).collect::<Vec<_>>()
-        };
-        lists.iter().enumerate().flat_map(of_list).collect()
-    };
-    let mut found = holders(&|known| known == id);
-    if found.is_empty() {
-        found = holders(&|known| known.to_lowercase() == id.to_lowercase());
-    }
-    match found[..] {
-        [] => Err(unknown(lists, id)),
-        [one] => Ok(one),
-        [(one, _), (other, _), ..] if one == other => {
-            let ids: Vec<String> = found.iter().map(|(n, place)| clean(&lists[*n].list.items[*place].id)).collect();
-            Err(Refusal::Because(format!("\"{}\" can be {}", opening(id, 64), ids.join(" or "))))
-        }
-        _ => {
-            let paths: Vec<String> = found.iter().map(|(n, _)| clean(&lists[*n].path)).collect();
-            Err(Refusal::Because(format!("\"{}\" is in {}: say which with --list FILE", opening(id, 64), paths.join(" and "))))
-        }
-    }
-}
-
 /// Marks an item as done, if its own commands pass.
 pub fn done(project: &Project, lists: &mut [Listed], id: &str, watch: Arc<dyn Watch>) -> Result<Marked, Refusal> {
-    let (holder, place) = find(lists, id)?;
+    let (holder, place) = Listed::find(lists, id)?;
     let listed = &mut lists[holder];
     let item = listed.list.items[place].clone();
     let ctx = Context { watch, keeps: hosts::of_an_agent().is_none(), ..Context::new(project, "item", LONGEST) };

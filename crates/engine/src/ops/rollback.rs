@@ -11,13 +11,16 @@ use ralph_core::{journal::Event, text};
 use serde::Serialize;
 
 use crate::{
-    git::{Problem, Repository, repository::path_of},
-    ops::{Asker, Refusal},
-    snapshots::{
-        self, Kept, Snapshot,
-        compare::{self, Change, What},
-        working_tree::WorkingTree,
+    git::{
+        Problem, Repository,
+        repository::path_of,
+        snapshots::{
+            self, Kept, Snapshot,
+            compare::{self, Change, What},
+            working_tree::WorkingTree,
+        },
     },
+    ops::{Asker, Refusal},
     store::{project::Project, project_lock::Locked},
     sys::{files, lock::Lock},
     view::{self, Status},

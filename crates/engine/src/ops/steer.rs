@@ -80,29 +80,31 @@ pub struct Story {
     pub told_in: Option<u64>,
 }
 
-/// All notes of a journal, in the order in which they were left.
-pub fn stories(journal: &[Record]) -> Vec<Story> {
-    let mut all: Vec<Story> = Vec::new();
-    for record in journal {
-        match &record.event {
-            Event::Steered { id, note, .. } if note.is_empty() => {
-                all.iter_mut().rev().find(|story| story.id == *id).into_iter().for_each(|story| story.fate = Fate::TakenBack);
+impl Story {
+    /// All notes of a journal, in the order in which they were left.
+    pub fn all(journal: &[Record]) -> Vec<Story> {
+        let mut all: Vec<Story> = Vec::new();
+        for record in journal {
+            match &record.event {
+                Event::Steered { id, note, .. } if note.is_empty() => {
+                    all.iter_mut().rev().find(|story| story.id == *id).into_iter().for_each(|story| story.fate = Fate::TakenBack);
+                }
+                Event::Steered { id, note, .. } => {
+                    all.push(Story { id: *id, text: note.clone(), left_at: record.at.clone(), fate: Fate::Waiting, told_in: None });
+                }
+                _ => {}
             }
-            Event::Steered { id, note, .. } => {
-                all.push(Story { id: *id, text: note.clone(), left_at: record.at.clone(), fate: Fate::Waiting, told_in: None });
+            // A loop that is started again numbers its notes from 1 again: the last one of a number is meant.
+            for told in record.state.notes.iter().filter(|note| note.told_in.is_some()) {
+                if let Some(story) = all.iter_mut().rev().find(|story| story.id == told.id) {
+                    (story.fate, story.told_in) = (Fate::Told, told.told_in);
+                }
             }
-            _ => {}
         }
-        // A loop that is started again numbers its notes from 1 again: the last one of a number is meant.
-        for told in record.state.notes.iter().filter(|note| note.told_in.is_some()) {
-            if let Some(story) = all.iter_mut().rev().find(|story| story.id == told.id) {
-                (story.fate, story.told_in) = (Fate::Told, told.told_in);
-            }
+        let kept = journal.last().map(|record| record.state.notes.as_slice()).unwrap_or_default();
+        for story in all.iter_mut().filter(|story| story.fate == Fate::Waiting && !kept.iter().any(|note| note.id == story.id)) {
+            story.fate = Fate::Dropped;
         }
+        all
     }
-    let kept = journal.last().map(|record| record.state.notes.as_slice()).unwrap_or_default();
-    for story in all.iter_mut().filter(|story| story.fate == Fate::Waiting && !kept.iter().any(|note| note.id == story.id)) {
-        story.fate = Fate::Dropped;
-    }
-    all
 }

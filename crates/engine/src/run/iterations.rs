@@ -29,7 +29,7 @@ use super::{
     control::{Asked, Control},
     events::{End, Observer, RunEvent},
     plan::{self, Before, Plan},
-    session::{self, Ended, Session},
+    session::{Ended, Session},
 };
 use crate::{
     gates::declared,
@@ -42,7 +42,7 @@ use crate::{
         project_lock::{Locked, Loop},
         seal,
     },
-    sys::{clock, files},
+    sys::{clock, files, random},
 };
 
 /// The time between the request to end and the end of a session.
@@ -306,7 +306,7 @@ impl<'a> Iterations<'a> {
         }
         self.control.begins(self.orders.rounds.is_some_and(|most| self.done + 1 >= most));
         let mut plan = plan::plan(self.project, &self.orders.settings, &l, &self.before);
-        let (agent, session, iteration) = (self.agent(now), session::new_id(), l.file.iteration);
+        let (agent, session, iteration) = (self.agent(now), random::uuid(), l.file.iteration);
         // The model that was asked for is the first agent's.
         if agent > 0 {
             plan.model.clone_from(&self.orders.agents[agent].1);
@@ -382,7 +382,7 @@ impl<'a> Iterations<'a> {
             grace: GRACE,
             log: &begun.log,
         };
-        let ended = session::run(&session, &|heard| self.observer.on_event(&RunEvent::Agent { heard }), &|| self.control.is_work_wanted());
+        let ended = session.run(&|heard| self.observer.on_event(&RunEvent::Agent { heard }), &|| self.control.is_work_wanted());
         for denied in &ended.work.denied {
             *self.denied.entry(denied.rule.clone()).or_default() += 1;
         }

@@ -15,7 +15,7 @@ use ralph_core::{config::Running, loops::LoopFile, messages::prompt::Spent, mone
 use crate::{
     gates::{declared, loop_start},
     hosts::{Advice, prices::Prices},
-    notify::{self, News, Ways},
+    notify::{News, Ways},
     ops::{Refusal, resume, take_over},
     run::{
         control::Control,
@@ -174,7 +174,7 @@ fn tell(project: &Project, orders: &Orders, name: &str, finished: &Finished, obs
 
 /// Sends notifications; one that fails costs the run a warning.
 fn notify_all(orders: &Orders, news: &News<'_>, observer: &Arc<dyn Observer>) {
-    for text in notify::tell(&orders.ways, news, notify::LIMIT) {
+    for text in news.tell(&orders.ways) {
         observer.on_event(&RunEvent::Warning { text });
     }
 }

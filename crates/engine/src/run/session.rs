@@ -30,7 +30,7 @@ use crate::{
     },
     sys::{
         command::{self, Asked, Failure, Leave, Listener, Task},
-        env, process_tree, random,
+        env, process_tree,
     },
 };
 
@@ -155,61 +155,51 @@ impl Ended {
     }
 }
 
-/// The id of a new session, a random UUID.
-pub fn new_id() -> String {
-    random::uuid()
-}
-
-/// Runs one session to its end. While it runs, `hears` is told what is heard, and `wanted` is asked again and again whether it may go on. Afterwards nothing that
-/// it started is left.
-pub fn run(session: &Session<'_>, hears: &(dyn Fn(&Heard) + Send + Sync), wanted: &dyn Fn() -> bool) -> Ended {
-    process_tree::inherit_orphans();
-    let (tell, told) = sync_channel(WAITING);
-    let mut sense = match session.agent.headless() {
-        Some(headless) => Decoder::Events((headless.stream)(&session.launch())),
-        None => Decoder::plain(),
-    };
-    let mut task = session.task();
-    let (answers, more) =
-        sense.first_words().map(|words| (words, sync_channel(MOST_UNREAD))).map_or((None, None), |(words, (answers, more))| {
-            task.input = words;
-            (Some(answers), Some(more))
-        });
-    let ear = Arc::new(Ear::new(sense, session.log, &shown(&task), tell, answers));
-    let (ended, reason, listening) = thread::scope(|scope| {
-        scope.spawn(|| told.into_iter().map_while(|told| told).flatten().for_each(|heard| hears(&heard)));
-        let listener: Listener = {
-            let ear = Arc::clone(&ear);
-            Arc::new(move |pipe: Pipe, bytes: &[u8]| ear.hear(pipe, bytes))
-        };
-        let reason = RefCell::new(None);
-        let is_cancelled = || {
-            let now = session.reason(&ear, wanted);
-            let is_some = now.is_some();
-            *reason.borrow_mut() = now;
-            is_some
-        };
-        let leave = Leave {
-            cancelled: &is_cancelled,
-            grace: session.grace,
-            hurry: session.grace,
-            asked: &|| session.asked(&ear),
-            leave_running: None,
-        };
-        let ended = match more {
-            Some(more) => task.run_in_conversation(&listener, leave, more),
-            None => task.run_heard(&listener, leave),
-        };
-        (ended, reason.into_inner(), ear.finish())
-    });
-    // If another program ran at the same time, orphans were not looked for.
-    if process_tree::has_children() {
-        process_tree::end_marked(&format!("{}={}", env::RUN, session.mark));
-    }
-    Session::ended(ended, reason, listening, ear.took())
-}
-
 impl Session<'_> {
+    /// Runs it to its end. While it runs, `hears` is told what is heard, and `wanted` is asked again and again whether it may go on. Afterwards nothing that
+    /// it started is left.
+    pub fn run(&self, hears: &(dyn Fn(&Heard) + Send + Sync), wanted: &dyn Fn() -> bool) -> Ended {
+        process_tree::inherit_orphans();
+        let (tell, told) = sync_channel(WAITING);
+        let mut sense = match self.agent.headless() {
+            Some(headless) => Decoder::Events((headless.stream)(&self.launch())),
+            None => Decoder::plain(),
+        };
+        let mut task = self.task();
+        let (answers, more) =
+            sense.first_words().map(|words| (words, sync_channel(MOST_UNREAD))).map_or((None, None), |(words, (answers, more))| {
+                task.input = words;
+                (Some(answers), Some(more))
+            });
+        let ear = Arc::new(Ear::new(sense, self.log, &shown(&task), tell, answers));
+        let (ended, reason, listening) = thread::scope(|scope| {
+            scope.spawn(|| told.into_iter().map_while(|told| told).flatten().for_each(|heard| hears(&heard)));
+            let listener: Listener = {
+                let ear = Arc::clone(&ear);
+                Arc::new(move |pipe: Pipe, bytes: &[u8]| ear.hear(pipe, bytes))
+            };
+            let reason = RefCell::new(None);
+            let is_cancelled = || {
+                let now = self.reason(&ear, wanted);
+                let is_some = now.is_some();
+                *reason.borrow_mut() = now;
+                is_some
+            };
+            let leave =
+                Leave { cancelled: &is_cancelled, grace: self.grace, hurry: self.grace, asked: &|| self.asked(&ear), leave_running: None };
+            let ended = match more {
+                Some(more) => task.run_in_conversation(&listener, leave, more),
+                None => task.run_heard(&listener, leave),
+            };
+            (ended, reason.into_inner(), ear.finish())
+        });
+        // If another program ran at the same time, orphans were not looked for.
+        if process_tree::has_children() {
+            process_tree::end_marked(&format!("{}={}", env::RUN, self.mark));
+        }
+        Session::ended(ended, reason, listening, ear.took())
+    }
+
     fn task(&self) -> Task<'_> {
         let vars = [(env::RUN, self.mark), ("RALPH_ITERATION", &self.iteration.to_string()), ("RALPH_SESSION", self.id)];
         let headless = self.agent.headless();

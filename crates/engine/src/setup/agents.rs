@@ -30,16 +30,6 @@ pub fn found() -> impl Iterator<Item = &'static Host> {
     known().filter(|host| process::which(host.name).is_some())
 }
 
-/// Whether the agent is told to call ralph.
-pub fn is_registered(host: &'static Host) -> bool {
-    AgentSurvey::take(host, None).is_some_and(|survey| survey.own().next().is_some())
-}
-
-/// What a person has to do besides.
-pub fn consent(host: &Host) -> Option<&'static str> {
-    host.registration.as_ref()?.consent
-}
-
 /// The changes that register the program `command` with an agent.
 pub fn plan(host: &Host, command: &str, records: &Records) -> Result<Plan, Problem> {
     let mut plan = Plan::default();
@@ -78,7 +68,7 @@ pub(super) fn back(records: &Records) -> Result<Vec<Change>, Problem> {
     for host in known() {
         let (Some(registration), Some(folder)) = (&host.registration, host.folder()) else { continue };
         let file = folder.join(registration.file);
-        if let Some(now) = file_change::read_settled(&file)?.filter(|_| is_registered(host)) {
+        if let Some(now) = file_change::read_settled(&file)?.filter(|_| host.is_registered()) {
             let after = if registration.form.is_own() { None } else { original(&file, records, Some(&now))? };
             changes.extend(Change::back(&file, now, after));
         }
@@ -95,6 +85,16 @@ pub(super) fn back(records: &Records) -> Result<Vec<Change>, Problem> {
 }
 
 impl Host {
+    /// Whether the agent is told to call ralph.
+    pub fn is_registered(&'static self) -> bool {
+        AgentSurvey::take(self, None).is_some_and(|survey| survey.own().next().is_some())
+    }
+
+    /// What a person has to do besides.
+    pub fn consent(&self) -> Option<&'static str> {
+        self.registration.as_ref()?.consent
+    }
+
     /// The agent's folder in the user's home.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         let registration = self.registration.as_ref()?;

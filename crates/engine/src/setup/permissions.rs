@@ -7,9 +7,6 @@ use crate::setup::{
     survey::{Origin, Survey},
 };
 
-/// The tools that nearly every task needs.
-pub const TOOLS: [&str; 3] = ["Edit", "Write", "Bash"];
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Allowed,
@@ -31,6 +28,9 @@ pub struct Permissions {
 }
 
 impl Permissions {
+    /// The tools that nearly every task needs.
+    pub const TOOLS: [&str; 3] = ["Edit", "Write", "Bash"];
+
     pub fn of_settings(survey: &Survey) -> Self {
         let (mode, ignored_mode) = mode(survey);
         let list = |name: &str| survey.lists(&["permissions", name]);
@@ -57,9 +57,9 @@ impl Permissions {
         }
     }
 
-    /// The [`TOOLS`] of this fate.
+    /// The [`Permissions::TOOLS`] of this fate.
     pub fn of_fate(&self, wanted: Fate) -> Vec<&'static str> {
-        TOOLS.into_iter().filter(|tool| self.fate(tool) == wanted).collect()
+        Permissions::TOOLS.into_iter().filter(|tool| self.fate(tool) == wanted).collect()
     }
 
     pub(crate) fn has_command_rules(&self) -> bool {

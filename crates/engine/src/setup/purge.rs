@@ -7,10 +7,9 @@ use std::{
 };
 
 use crate::{
-    git::Repository,
+    git::{Repository, snapshots},
     hosts::claude::commands::Command,
     setup::{Problem, file_change},
-    snapshots,
     store::project::Project,
     sys::{env, files},
 };

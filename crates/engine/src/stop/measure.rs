@@ -13,12 +13,11 @@ use ralph_core::{
 
 use super::{Checking, Stop, find, gather, hear, notes, standstill, waiting_hook};
 use crate::{
-    forge,
     gates::{
         self, Context, Want, Watch,
         declared::{self, Declared},
         durations::{self, Time},
-        guard,
+        forge, guard,
         wait::{Pauses, Waited},
     },
     store::{

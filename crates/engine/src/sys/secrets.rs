@@ -31,7 +31,7 @@ pub(crate) fn masking() -> Masking {
 }
 
 /// The first `max` characters, on one line.
-pub fn opening(text: &str, max: usize) -> String {
+pub(crate) fn opening(text: &str, max: usize) -> String {
     text::opening(&mask(&text[..text.floor_char_boundary(4 * max + AROUND)]), max)
 }
 

@@ -13,9 +13,9 @@ use ralph_core::{
 use serde::Serialize;
 
 use crate::{
-    forge::{self, Question},
     gates::{
         declared::{self, Declared},
+        forge::{self, Question},
         pull_request as gate,
     },
     hosts,

@@ -5,7 +5,7 @@ use std::{ffi::OsString, time::Duration};
 use anstream::ColorChoice;
 use ralph_core::text::clean;
 use ralph_engine::{
-    snapshots::compare::{Change, Comparison, Side},
+    git::snapshots::compare::{Change, Comparison, Side},
     store::project::Project,
 };
 use serde::Serialize;

@@ -6,7 +6,7 @@ use ralph_core::text::clean;
 use ralph_engine::{
     gates::declared,
     hosts::Host,
-    setup::{agents, places::Places, survey::Survey},
+    setup::{places::Places, survey::Survey},
     store::project::Project,
     view::{Status, View, status::Standing},
 };
@@ -46,7 +46,7 @@ fn of_project(project: &Project, place: &str) {
     let standing = Standing::of(project);
     let survey = Survey::take(&Places::of(project));
     let of_claude = survey.our_plugin().is_some() || survey.ours().iter().any(|ours| ours.hook.event == "Stop");
-    let calls_ralph = |host: &&'static Host| if host.is_claude() { of_claude } else { agents::is_registered(host) };
+    let calls_ralph = |host: &&'static Host| if host.is_claude() { of_claude } else { host.is_registered() };
     let agents: Vec<&Host> = Host::ALL.into_iter().filter(calls_ralph).collect();
     if let Some(one) = newest(&standing.loops) {
         return of_loop(one, standing.loops.len(), !agents.is_empty());

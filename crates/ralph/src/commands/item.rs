@@ -84,8 +84,8 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
 
 /// Whole lists, or the items of these ids.
 fn list(project: &Project, args: &Args, ids: &[String]) -> Done {
-    let (lists, broken) = item::lists(project, args.list.as_deref(), asker().session.as_deref())?;
-    let chosen = ids.iter().map(|id| item::find(&lists, id)).collect::<Result<Vec<_>, _>>()?;
+    let (lists, broken) = Listed::all(project, args.list.as_deref(), asker().session.as_deref())?;
+    let chosen = ids.iter().map(|id| Listed::find(&lists, id)).collect::<Result<Vec<_>, _>>()?;
     for problem in &broken {
         ui::warning(problem);
     }
@@ -166,7 +166,7 @@ impl Watch for Shown {
 }
 
 fn done(project: &Project, args: &Args) -> Done {
-    let (mut lists, _) = item::lists(project, args.list.as_deref(), asker().session.as_deref())?;
+    let (mut lists, _) = Listed::all(project, args.list.as_deref(), asker().session.as_deref())?;
     let mut marked: Vec<Marked> = Vec::new();
     for id in &args.ids {
         let watch: Arc<dyn Watch> = if args.json { Arc::new(Unwatched) } else { Arc::new(Shown) };

@@ -1,7 +1,7 @@
 //! `ralph doctor --notify`, also called `ralph notify`: try the notifications, before a night depends on them.
 
 use ralph_engine::{
-    notify::{self, Kind, News, Ways},
+    notify::{Kind, News, Ways},
     store::project::Project,
 };
 use serde_json::json;
@@ -48,7 +48,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         until: None,
         next: Some("ralph run"),
     };
-    untold.extend(notify::tell(&ways, &news, notify::LIMIT));
+    untold.extend(news.tell(&ways));
     let count = usize::from(ways.desktop) + usize::from(ways.terminal) + ways.commands.len() + ways.webhooks.len();
     if args.json {
         ui::json(&json!({ "asked": count, "untold": untold }));

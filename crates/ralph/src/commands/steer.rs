@@ -116,7 +116,7 @@ fn list(project: &Project, which: Option<&str>, json: bool) -> Done {
     // The last line may have been written down elsewhere and not here yet.
     let last = seal::last(project, &view.id).filter(|last| records.last().is_none_or(|known| known.seq < last.seq));
     records.extend(last);
-    let stories = steer::stories(&records);
+    let stories = Story::all(&records);
     if json {
         ui::json(&json!({ "loop": view.id, "notes": stories }));
         return Ok(());

@@ -9,7 +9,7 @@ use ralph_core::{
 };
 use ralph_engine::{
     gates::declared::LOOP_ORIGIN,
-    ops::command_sources::{self, Broken, Named, Source},
+    ops::command_sources::{Broken, Named, Source},
     store::{
         project::Project,
         trust::{self, Decision, Trust},
@@ -63,7 +63,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if args.revoke {
         return revoke(project, args);
     }
-    let (mut sources, mut broken) = command_sources::all(project);
+    let (mut sources, mut broken) = Source::all(project);
     for path in &args.lists {
         let path = within(project, path)?;
         match Source::of_list(project, &path) {
@@ -116,7 +116,7 @@ fn within(project: &Project, path: &Path) -> Result<String, Failure> {
 pub(super) fn review(project: &Project, new: &[&Source]) {
     for source in new {
         show(source);
-        for what in command_sources::weaker(project, source) {
+        for what in source.weaker(project) {
             ui::paragraph(format!("  {} {}", ui::bad("Weaker than when the loop began:"), visible(&what)), 4);
         }
     }
@@ -136,7 +136,7 @@ pub(super) fn ask_to_trust(new: &[&Source]) -> Answer {
 
 /// Trusts it, and says so.
 pub(super) fn allow(project: &Project, new: &[&Source]) -> Done {
-    command_sources::allow(project, new)?;
+    Source::allow(project, new)?;
     ui::paragraph(format!("{} {}. {}", ui::good("Trusted:"), names(new), asks_again(new)), 0);
     Ok(())
 }
@@ -268,8 +268,8 @@ struct InJson {
 fn in_json(project: &Project, sources: &[Source], broken: &[Broken], args: &Args) -> Done {
     let new: Vec<&Source> = sources.iter().filter(|source| args.yes && !source.trust.is_trusted()).collect();
     // Before it is trusted: then it is what later ones are compared with.
-    let weaker: Vec<Vec<String>> = sources.iter().map(|source| command_sources::weaker(project, source)).collect();
-    command_sources::allow(project, &new)?;
+    let weaker: Vec<Vec<String>> = sources.iter().map(|source| source.weaker(project)).collect();
+    Source::allow(project, &new)?;
     let trust_now = |source: &Source| if args.yes { Trust::Trusted } else { source.trust };
     let of_source = |(source, weaker): (&Source, &Vec<String>)| json!({ "file": source.origin, "trust": trust_now(source), "commands": source.commands.iter().map(of_command).collect::<Vec<_>>(), "weaker": weaker });
     ui::json(&InJson {

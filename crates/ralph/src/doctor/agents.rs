@@ -25,7 +25,7 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
 
 /// Whether ralph is registered with any of them.
 pub(super) fn any_is_registered() -> bool {
-    agents::known().any(agents::is_registered)
+    agents::known().any(Host::is_registered)
 }
 
 /// One agent; nothing, if it is neither here nor registered with.

@@ -2,8 +2,10 @@
 
 use ralph_core::gate::{Gate, pull_request::Trouble};
 use ralph_engine::{
-    forge,
-    gates::declared::{self, Declared},
+    gates::{
+        declared::{self, Declared},
+        forge,
+    },
     store::loops,
 };
 
@@ -16,7 +18,7 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
     if !asks(declared::of_project(project)) && !of_loop() {
         return Vec::new();
     }
-    match forge::obstacle(project).or_else(|| forge::not_signed_in(project)) {
+    match forge::trouble(project) {
         Some(trouble) => vec![told(trouble)],
         None => vec![Finding::good("gates.forge", "gates about pull requests can be asked: gh is installed and signed in")],
     }

@@ -11,7 +11,7 @@ use ralph_core::{
 };
 use ralph_engine::{
     hosts::SHORT,
-    ops::command_sources::{self, Broken, Named, Purpose, Role, Source},
+    ops::command_sources::{Broken, Named, Purpose, Role, Source},
     stop,
     store::trust::Trust,
     sys::process,
@@ -20,7 +20,7 @@ use ralph_engine::{
 use super::{Case, Finding, hooks};
 
 pub(super) fn check(case: &Case) -> Vec<Finding> {
-    let (sources, broken) = command_sources::all(&case.project);
+    let (sources, broken) = Source::all(&case.project);
     let mut findings: Vec<Finding> = broken.iter().map(unreadable).collect();
     findings.extend(sources.iter().filter_map(|source| distrusted(case, source)));
     findings.extend(missing_folders(case, &sources));

@@ -2,8 +2,8 @@
 
 use ralph_core::config::FILE;
 use ralph_engine::{
-    ops::command_sources::{self, Named},
-    setup::permissions::{Fate, Permissions, TOOLS},
+    ops::command_sources::{Named, Source},
+    setup::permissions::{Fate, Permissions},
     sys::env,
 };
 
@@ -26,7 +26,7 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
 
 /// What else holds for sessions of `ralph run`, where a trusted `ralph.toml` gives them a mode of their own.
 fn of_runs(case: &Case) -> Option<String> {
-    let (sources, _) = command_sources::all(&case.project);
+    let (sources, _) = Source::all(&case.project);
     let trusted = sources.iter().filter(|source| source.trust.is_trusted());
     let mode = trusted.flat_map(|source| &source.commands).find_map(Named::permission_mode)?;
     let (permissions, _) = Permissions::unattended(&case.survey, case.project.root(), Some(mode));
@@ -54,7 +54,7 @@ fn of_fates(mode: Option<&str>, asked: &[&str], denied: &[&str]) -> Finding {
         let finding = if env::is_container() { Finding::note } else { Finding::warning };
         return finding("permissions", what).advice("Use it in a container, or on a machine that you can afford to lose.");
     }
-    Finding::good("permissions", format!("{named}: {} are allowed", TOOLS.join(", ")))
+    Finding::good("permissions", format!("{named}: {} are allowed", Permissions::TOOLS.join(", ")))
 }
 
 /// A rule that lets the agent run any command of ralph's, or any command at all.

@@ -10,7 +10,7 @@ use ralph_core::{
 use ralph_engine::{
     gates::declared,
     hosts::{Host, claude::Spent, prices::Prices},
-    ops::changes::{self, By, Moment},
+    ops::changes::{self, By, Changes, Moment},
     store::project::Project,
 };
 
@@ -64,7 +64,7 @@ fn own_use(Spent { amount, of_subagent }: Spent) -> OwnUse {
 
 /// Work that is in no commit now. The hook draws the page when a loop ends, so git may not take long.
 pub(super) fn left(project: &Project, history: &History) -> Option<Left> {
-    let left = changes::left(project, history.started.unwrap_or(0), PATIENCE)?;
+    let left = changes::Left::of(project, history.started.unwrap_or(0), PATIENCE)?;
     let named = left.files.iter().take(NAMED).map(|path| text::opening(path, 120)).collect();
     Some(Left { files: left.files.len() as u64, named, stashes: left.stashes })
 }
@@ -73,7 +73,7 @@ pub(super) fn left(project: &Project, history: &History) -> Option<Left> {
 pub(super) fn changed(project: &Project, id: &str, history: &History) -> (Vec<Option<Changed>>, Snapshots) {
     let moment = |iteration: u64, at: Millis, head: Option<&String>| Moment { iteration, at, head: head.cloned() };
     let ends: Vec<Moment> = history.rounds.iter().map(|round| moment(round.iteration, round.ended, round.head.as_ref())).collect();
-    let found = changes::of_iterations(project, id, &moment(0, history.started.unwrap_or(0), None), &ends, PATIENCE);
+    let found = Changes::of_iterations(project, id, &moment(0, history.started.unwrap_or(0), None), &ends, PATIENCE);
     let is_known = found.problems.is_empty();
     let round = |round: &changes::Iteration| {
         let size = round.size.unwrap_or_default();

@@ -8,7 +8,7 @@ use ralph_core::{
 };
 use ralph_engine::{
     hosts::Advice,
-    ops::command_sources::{self, Source},
+    ops::command_sources::Source,
     store::{project::Project, seal, trust::Trust},
     view::{GateView, Status, View},
 };
@@ -89,7 +89,7 @@ fn untrusted(Sources { project, view, declared, history, .. }: Sources<'_>) -> V
         (_, Origin::Loop) => view.file.as_ref().is_some_and(|file| relative(project, file) == origin),
     };
     let concerns = |source: &&Source| declared.gates.iter().any(|gate| is_from(gate, &source.origin) && !says_so(gate));
-    let (sources, _) = command_sources::all(project);
+    let (sources, _) = Source::all(project);
     sources.iter().filter(|source| !source.trust.is_trusted()).filter(concerns).take(MOST).map(of_source).collect()
 }
 

@@ -7,7 +7,7 @@ use ralph_core::{
     report::Evidence,
     text::time::Millis,
 };
-use ralph_engine::snapshots::Snapshot;
+use ralph_engine::git::snapshots::Snapshot;
 
 /// The files of a loop's iterations, as far as git still has them.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use std::{
 };
 
 use ralph_engine::{
-    snapshots::{self, Kept},
+    git::snapshots::{self, Kept},
     store::project::Project,
 };
 use ralph_testkit::nightly;

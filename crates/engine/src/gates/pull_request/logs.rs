@@ -11,8 +11,11 @@ use ralph_core::{
 };
 
 use crate::{
-    forge::{self, Asking},
-    gates::{Context, logs::Log},
+    gates::{
+        Context,
+        forge::{self, Asking},
+        logs::Log,
+    },
     sys::secrets,
 };
 

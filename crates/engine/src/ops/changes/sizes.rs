@@ -6,10 +6,7 @@ use std::{
 };
 
 use super::Size;
-use crate::{
-    git::{Ask, Repository, head::is_id, repository::pieces},
-    snapshots::working_tree::is_own,
-};
+use crate::git::{Ask, Repository, head::is_id, repository::pieces, snapshots::working_tree::is_own};
 
 /// So many pairs are asked for at once: what does not fit into the time, or says too much, costs no more than its own.
 const AT_ONCE: usize = 500;

@@ -61,7 +61,7 @@ impl Bed {
     }
 
     fn changes(&self, begun: &Moment, ends: &[Moment]) -> Changes {
-        of_iterations(&self.project(), "main-1", begun, ends, PATIENCE)
+        Changes::of_iterations(&self.project(), "main-1", begun, ends, PATIENCE)
     }
 }
 
@@ -199,7 +199,7 @@ fn eyes_2_what_cannot_be_known_is_said() {
     let project = Project::with_state(scratch.path().join("none"), &scratch.path().join(".state"));
     fs::create_dir(project.root()).unwrap();
     let ends = [moment(1, 60, None), moment(2, 120, None)];
-    let changes = of_iterations(&project, "main-1", &moment(0, 0, None), &ends, PATIENCE);
+    let changes = Changes::of_iterations(&project, "main-1", &moment(0, 0, None), &ends, PATIENCE);
     assert_eq!((changes.rounds.len(), changes.rounds[0].size), (2, None));
     assert_eq!(changes.problems, ["there is no git repository here"]);
 
@@ -210,13 +210,13 @@ fn eyes_2_what_cannot_be_known_is_said() {
     bed.commit(10, "one");
     bed.write("a.txt", 4);
     bed.commit(20, "two");
-    let changes = of_iterations(&bed.project(), "main-1", &moment(0, 0, None), &ends, Duration::ZERO);
+    let changes = Changes::of_iterations(&bed.project(), "main-1", &moment(0, 0, None), &ends, Duration::ZERO);
     assert_eq!((changes.rounds[0].size, changes.problems.is_empty()), (None, false), "no time");
 
     let source = format!("file://{}", bed.scratch.path().display());
     bed.git(30, &["clone", "-q", "--depth=1", &source, "clone"]);
     let clone = Project::with_state(bed.at("clone"), &bed.at(".state"));
-    let changes = of_iterations(&clone, "main-1", &moment(0, 0, None), &ends, PATIENCE);
+    let changes = Changes::of_iterations(&clone, "main-1", &moment(0, 0, None), &ends, PATIENCE);
     assert_eq!(subjects(&changes), [vec!["two"], vec![]]);
     assert_eq!((changes.rounds[0].size, changes.rounds[0].commits[0].size), (None, None), "what lies before was not fetched");
 }

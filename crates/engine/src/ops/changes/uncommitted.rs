@@ -5,8 +5,11 @@ use std::{ffi::OsStr, time::Duration};
 use ralph_core::text::time::Millis;
 
 use crate::{
-    git::{Ask, Repository, repository::pieces},
-    snapshots::working_tree::{is_own, own_of_folder},
+    git::{
+        Ask, Repository,
+        repository::pieces,
+        snapshots::working_tree::{is_own, own_of_folder},
+    },
     store::project::Project,
 };
 
@@ -19,18 +22,20 @@ pub struct Left {
     pub stashes: u64,
 }
 
-/// The uncommitted work in the project's working tree, and the stashes that were made since that moment; `None`: there is no git, or it did not answer.
-pub fn left(project: &Project, since: Millis, limit: Duration) -> Option<Left> {
-    let repository = Repository::of(project, limit).ok()??;
-    let below = if repository.below.as_os_str().is_empty() { OsStr::new(".") } else { repository.below.as_os_str() };
-    // A submodule has its own configuration, and is not looked into.
-    let args = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all", "--"];
-    let args: Vec<&OsStr> = args.iter().map(OsStr::new).chain([below]).collect();
-    let said = repository.answer(&args, Ask::default()).ok()?;
-    let own = own_of_folder(&repository, project);
-    let is_left = |path: &&[u8]| !is_own(path.strip_suffix(b"/").unwrap_or(path)) && !own.iter().any(|own| own == path);
-    let files = pieces(&said).filter_map(|entry| entry.get(3..)).filter(is_left).map(|path| String::from_utf8_lossy(path).into_owned());
-    Some(Left { files: files.collect(), stashes: stashes(&repository, since)? })
+impl Left {
+    /// The uncommitted work in the project's working tree, and the stashes that were made since that moment; `None`: there is no git, or it did not answer.
+    pub fn of(project: &Project, since: Millis, limit: Duration) -> Option<Left> {
+        let repository = Repository::of(project, limit).ok()??;
+        let below = if repository.below.as_os_str().is_empty() { OsStr::new(".") } else { repository.below.as_os_str() };
+        // A submodule has its own configuration, and is not looked into.
+        let args = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all", "--"];
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).chain([below]).collect();
+        let said = repository.answer(&args, Ask::default()).ok()?;
+        let own = own_of_folder(&repository, project);
+        let is_left = |path: &&[u8]| !is_own(path.strip_suffix(b"/").unwrap_or(path)) && !own.iter().any(|own| own == path);
+        let files = pieces(&said).filter_map(|entry| entry.get(3..)).filter(is_left).map(|path| String::from_utf8_lossy(path).into_owned());
+        Some(Left { files: files.collect(), stashes: stashes(&repository, since)? })
+    }
 }
 
 fn stashes(repository: &Repository, since: Millis) -> Option<u64> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ralph_core::journal::Event;
 
 use super::Iterations;
-use crate::{run::events::RunEvent, snapshots, store::Error, sys::clock};
+use crate::{git::snapshots, run::events::RunEvent, store::Error, sys::clock};
 
 /// How long keeping the files of an iteration may take.
 const SNAPSHOT: Duration = Duration::from_mins(2);

@@ -74,7 +74,7 @@ fn register(host: &'static Host, args: &Args) -> Result<Answer, Failure> {
         ui::paragraph(format!("{} {note}", ui::warn("note:")), 0);
     }
     ui::line(format!("Registered with {}. `ralph uninstall` takes it back.", host.title));
-    if let Some(consent) = agents::consent(host) {
+    if let Some(consent) = host.consent() {
         ui::paragraph(format!("{consent}."), 0);
     }
     if let Some((file, lines)) = host.status_line() {
@@ -97,7 +97,7 @@ fn check(project: &Project, host: &'static Host) {
 
 /// A step of the guide: each other agent that is on this machine is asked for. `--yes` answers for Claude Code only; those that are left are told then.
 pub(super) fn step(guide: &mut Guide) -> Result<Vec<&'static str>, Failure> {
-    let others = agents::found().filter(|host| !agents::is_registered(host));
+    let others = agents::found().filter(|host| !host.is_registered());
     if guide.args.yes {
         return Ok(others.map(|host| host.name).collect());
     }

@@ -2,7 +2,7 @@
 
 use ralph_core::text::clean;
 use ralph_engine::{
-    ops::command_sources::{self, Source},
+    ops::command_sources::Source,
     setup::{
         permissions::{Fate, Permissions},
         places::Places,
@@ -81,7 +81,7 @@ impl Guide<'_> {
     /// Offers to trust the commands that the repository brings, as `ralph trust` does; tells whether all of them may run then. `--yes` does not
     /// answer this one: somebody has to read them.
     fn trust(&mut self) -> Result<bool, Failure> {
-        let (sources, _) = command_sources::all(self.project);
+        let (sources, _) = Source::all(self.project);
         let new: Vec<&Source> = sources.iter().filter(|source| !source.trust.is_trusted()).collect();
         let matters = new.iter().any(|source| source.of_loops);
         if !matters || self.args.yes {

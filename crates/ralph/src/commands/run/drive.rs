@@ -13,7 +13,7 @@ use ralph_engine::{
     notify::Ways,
     ops::{
         self, Asker,
-        command_sources::{self, Purpose, Source},
+        command_sources::{Purpose, Source},
         resume, start, worktree,
     },
     run::{
@@ -159,7 +159,7 @@ fn refuse_what_cannot_be_proven(project: &Project) -> Result<(), Failure> {
 /// The commands of a list's items run only once a person has seen them; until then no agent can mark an item.
 fn untrusted_lists(project: &Project) -> Vec<String> {
     let is_open = |source: &&Source| !source.trust.is_trusted() && source.commands.iter().any(|named| named.purpose == Purpose::Loops);
-    let sources = command_sources::all(project).0;
+    let sources = Source::all(project).0;
     let told = |source: &Source| {
         let origin = clean(&source.origin);
         format!("the commands of {origin} are not trusted, so nothing that they prove can be done: `ralph trust` shows them and asks")

@@ -92,7 +92,7 @@ pub(crate) fn job_log(asking: &Asking<'_>, job: u64, hears: impl Fn(&[u8]) + Sen
 }
 
 /// Merges this very head commit as one commit, and deletes the branch on the forge.
-pub fn merge(asking: &Asking<'_>, request: &PullRequest) -> Result<(), Trouble> {
+pub(crate) fn merge(asking: &Asking<'_>, request: &PullRequest) -> Result<(), Trouble> {
     let (number, repository) = (request.number.to_string(), asking.repository.to_string());
     let args = ["pr", "merge", &number, "-R", &repository, "--squash", "--delete-branch", "--match-head-commit", &request.head];
     ask(asking, &args).map(drop)

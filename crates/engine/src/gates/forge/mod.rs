@@ -5,9 +5,7 @@ mod first_seen;
 mod github;
 mod subject;
 
-pub(crate) use github::job_log;
-pub(crate) use github::mark_required;
-pub use github::merge;
+pub(crate) use github::{job_log, mark_required, merge};
 pub(crate) use subject::{forget as forget_subject, note as note_subject};
 
 use std::{
@@ -29,7 +27,7 @@ const MANY: usize = 200;
 
 /// How a forge is asked.
 #[derive(Clone, Copy)]
-pub struct Asking<'a> {
+pub(crate) struct Asking<'a> {
     /// The project's folder: a program in it is never taken for the forge's.
     pub folder: &'a Path,
     pub repository: &'a Repository,
@@ -122,8 +120,13 @@ fn no_remote(checkout: &Checkout) -> Trouble {
     Trouble::lasting(what, "add one: `git remote add origin URL`")
 }
 
+/// Why gates about pull requests cannot be asked here. Asks nothing over the network.
+pub fn trouble(project: &Project) -> Option<Trouble> {
+    obstacle(project).or_else(|| not_signed_in(project))
+}
+
 /// Why there can be no pull request here at all. Asks nothing over the network.
-pub fn obstacle(project: &Project) -> Option<Trouble> {
+pub(crate) fn obstacle(project: &Project) -> Option<Trouble> {
     let until = Instant::now() + PATIENCE;
     let base = match checkout::read(project.root(), until) {
         Ok(checkout) => checkout.base().ok_or_else(|| no_remote(&checkout)),
@@ -136,7 +139,7 @@ pub fn obstacle(project: &Project) -> Option<Trouble> {
 }
 
 /// The remedy if gh has no token for the forge. Whether the token is good only the network knows.
-pub fn not_signed_in(project: &Project) -> Option<Trouble> {
+fn not_signed_in(project: &Project) -> Option<Trouble> {
     let until = Instant::now() + PATIENCE;
     let base = checkout::read(project.root(), until).ok()?.base()?;
     let asking = Asking { folder: project.root(), repository: &base, until, cancelled: &|| false };
