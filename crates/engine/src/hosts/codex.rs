@@ -9,7 +9,7 @@ use super::{
     Kind,
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{Advice, Answers, Clear, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch, Typed, Unit},
+    host::{Advice, Answers, Clear, Context, Fields, Form, Host, Instead, Message, Off, Registration, Signature, Switch, Typed},
     session_files::{SessionFiles, Told, whole},
 };
 
@@ -21,17 +21,13 @@ const HEADLESS: Headless = Headless {
     before: &["exec", "--json", "--skip-git-repo-check"],
     after: &["-"],
     model: Some("-m"),
-    session: None,
-    budget: None,
     modes: &[("acceptEdits", &["-s", "workspace-write"]), ("bypassPermissions", &["--dangerously-bypass-approvals-and-sandbox"])],
     // Its sandbox lets it read only.
     needs_mode: true,
-    variables: &[],
-    heeds_interrupts: false,
-    longest: None,
     // A command that its sandbox refuses leaves no line at all.
     tells_denials: false,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
+    ..Headless::PLAIN
 };
 
 fn says(event: &Value, says: &mut Vec<Says>) {
@@ -87,7 +83,6 @@ pub(super) const HOST: Host = Host {
         moved_by: Some(("CODEX_HOME", "")),
         file: "hooks.json",
         form: Form::Settings,
-        unit: Unit::Seconds,
         events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "Interrupt", "SubagentStop"],
         hasty_events: &["SessionEnd", "Interrupt"],
         // What a person types after `$ralph-loop` reaches the hook as it is, whether or not there is such a skill.
@@ -95,7 +90,7 @@ pub(super) const HOST: Host = Host {
         consent: Some("Codex runs new hooks only after you have reviewed them: it asks when it is started next"),
         review: Some(("config.toml", unreviewed)),
         switches: &[Switch { file: "config.toml", keys: &["features", "hooks"], off: Off::Is(false) }],
-        status_line: None,
+        ..Registration::PLAIN
     }),
 };
 

@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{
-        Advice, Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature, Typed, Unit,
-    },
+    host::{Advice, Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Registration, Signature, Typed},
     session_files::{SessionFiles, Told, whole},
 };
 
@@ -21,17 +19,12 @@ const HEADLESS: Headless = Headless {
     program: "copilot",
     install: "npm install -g @github/copilot",
     before: &["--output-format", "json", "--no-auto-update", "--no-ask-user"],
-    after: &[],
     model: Some("--model"),
     session: Some("--session-id"),
-    budget: None,
     modes: &[("acceptEdits", &["--allow-tool", "write"]), ("bypassPermissions", &["--allow-all"])],
     needs_mode: true,
-    variables: &[],
-    heeds_interrupts: false,
-    longest: None,
-    tells_denials: true,
     stream: |launch| Box::new(AgentStream::new(says, launch).with_file(used)),
+    ..Headless::PLAIN
 };
 
 fn says(event: &Value, says: &mut Vec<Says>) {
@@ -127,17 +120,12 @@ pub(super) const HOST: Host = Host {
     session_files: Some(SessionFiles { folder: ".copilot/session-state", named: whole, line: kept }),
     registration: Some(Registration {
         folder: ".copilot",
-        moved_by: None,
         file: "hooks/ralph.json",
         form: Form::OwnFlat,
-        unit: Unit::Seconds,
         events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd"],
-        hasty_events: &[],
         commands: Some(("skills", CommandForm::Skill)),
-        consent: None,
-        review: None,
-        switches: &[],
         status_line: Some(("settings.json", r#""statusLine": { "type": "command", "command": "ralph statusline" }"#)),
+        ..Registration::PLAIN
     }),
 };
 

@@ -7,7 +7,7 @@ use super::{
     headless::Headless,
     host::{
         Advice, Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Line, Message, Off, Registration, Signature, Switch,
-        Typed, Unit,
+        Typed,
     },
     slash,
 };
@@ -16,18 +16,12 @@ const HEADLESS: Headless = Headless {
     program: "droid",
     install: "npm install -g droid",
     before: &["exec", "-o", "stream-json"],
-    after: &[],
     model: Some("-m"),
-    session: None,
-    budget: None,
     modes: &[("acceptEdits", &["--auto", "low"]), ("auto", &["--auto", "medium"]), ("bypassPermissions", &["--skip-permissions-unsafe"])],
-    needs_mode: false,
-    variables: &[],
-    heeds_interrupts: false,
-    longest: None,
     // A call that it refuses looks like one that failed (0.225.2: `tool_error`, with a sentence of its own for each reason).
     tells_denials: false,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
+    ..Headless::PLAIN
 };
 
 fn says(event: &Value, says: &mut Vec<Says>) {
@@ -66,17 +60,12 @@ pub(super) const HOST: Host = Host {
     session_files: None,
     registration: Some(Registration {
         folder: ".factory",
-        moved_by: None,
         file: "settings.json",
         form: Form::Settings,
-        unit: Unit::Seconds,
         events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd"],
-        hasty_events: &[],
         commands: Some(("commands", CommandForm::Markdown("$ARGUMENTS"))),
-        consent: None,
-        review: None,
         switches: &[Switch { file: "settings.json", keys: &["hooks", "hooksDisabled"], off: Off::Is(true) }],
-        status_line: None,
+        ..Registration::PLAIN
     }),
 };
 

@@ -18,19 +18,15 @@ const HEADLESS: Headless = Headless {
     program: "gemini",
     install: "npm install -g @google/gemini-cli",
     before: &["-o", "stream-json", "--skip-trust"],
-    after: &[],
     model: Some("-m"),
     session: Some("--session-id"),
-    budget: None,
     modes: &[("acceptEdits", &["--approval-mode", "auto_edit"]), ("bypassPermissions", &["--approval-mode", "yolo"])],
     // Tools that change something are not even offered.
     needs_mode: true,
     // Behind its relauncher it hears no request to end.
     variables: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
-    heeds_interrupts: false,
-    longest: None,
-    tells_denials: true,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
+    ..Headless::PLAIN
 };
 
 fn says(event: &Value, says: &mut Vec<Says>) {
@@ -84,20 +80,16 @@ pub(super) const HOST: Host = Host {
     session_files: Some(SessionFiles { folder: ".gemini/tmp", named: |id| id.get(..8).unwrap_or(id), line: kept }),
     registration: Some(Registration {
         folder: ".gemini",
-        moved_by: None,
         file: "settings.json",
         form: Form::NamedSettings,
         unit: Unit::Milliseconds,
         events: &["AfterAgent", "BeforeAgent", "SessionStart", "SessionEnd"],
-        hasty_events: &[],
         commands: Some(("commands", CommandForm::Toml("{{args}}"))),
-        consent: None,
-        review: None,
         switches: &[
             Switch { file: "settings.json", keys: &["hooksConfig", "enabled"], off: Off::Is(false) },
             Switch { file: "settings.json", keys: &["hooksConfig", "disabled"], off: Off::Lists("ralph") },
         ],
-        status_line: None,
+        ..Registration::PLAIN
     }),
 };
 

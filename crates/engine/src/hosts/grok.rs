@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     agent_stream::{AgentStream, Says, text, tokens},
     headless::Headless,
-    host::{Advice, Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature, Typed, Unit},
+    host::{Advice, Answers, Cap, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature, Typed},
     session_files::{SessionFiles, Told, whole},
 };
 use ralph_core::judge::session_outcome::Tokens;
@@ -14,18 +14,13 @@ const HEADLESS: Headless = Headless {
     program: "grok",
     install: "npm install -g @xai-official/grok",
     before: &["--prompt-file", "/dev/stdin", "--output-format", "streaming-json"],
-    after: &[],
     model: Some("-m"),
     session: Some("-s"),
-    budget: None,
     modes: &[("acceptEdits", &["--permission-mode", "acceptEdits"]), ("bypassPermissions", &["--always-approve"])],
-    needs_mode: false,
-    variables: &[],
-    heeds_interrupts: false,
     // Of a longer file with a prompt it reads the beginning.
     longest: Some(99_000),
-    tells_denials: true,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
+    ..Headless::PLAIN
 };
 
 fn says(event: &Value, says: &mut Vec<Says>) {
@@ -100,16 +95,11 @@ pub(super) const HOST: Host = Host {
     session_files: Some(SessionFiles { folder: ".grok/sessions", named: whole, line: kept }),
     registration: Some(Registration {
         folder: ".grok",
-        moved_by: None,
         file: "hooks/ralph.json",
         form: Form::Own,
-        unit: Unit::Seconds,
         events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "StopFailure"],
-        hasty_events: &[],
         commands: Some(("commands", CommandForm::Markdown("$ARGUMENTS"))),
-        consent: None,
-        review: None,
-        switches: &[],
         status_line: Some(("config.toml", "[ui.status_line]\ntype = \"command\"\ncommand = \"ralph statusline\"")),
+        ..Registration::PLAIN
     }),
 };

@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::Path};
 
 use ralph_core::money::{Micros, in_dollars};
 
-use super::{prices::Prices, stream::Decode};
+use super::{acp::AcpClient, prices::Prices, stream::Decode};
 
 /// An agent's way to work without a person. The prompt comes on its standard input.
 pub struct Headless {
@@ -35,6 +35,26 @@ pub struct Headless {
     pub(crate) tells_denials: bool,
     /// What it prints.
     pub(crate) stream: fn(&Launch<'_>) -> Box<dyn Decode>,
+}
+
+impl Headless {
+    /// What most of them have; an agent's row says what is its own.
+    pub(super) const PLAIN: Self = Headless {
+        program: "",
+        install: "",
+        before: &[],
+        after: &[],
+        model: None,
+        session: None,
+        budget: None,
+        modes: &[],
+        needs_mode: false,
+        variables: &[],
+        heeds_interrupts: false,
+        longest: None,
+        tells_denials: true,
+        stream: |launch| Box::new(AcpClient::new(launch, true)),
+    };
 }
 
 /// The settings of one session.

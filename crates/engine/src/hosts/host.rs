@@ -151,6 +151,22 @@ impl Unit {
 impl Registration {
     /// In seconds.
     pub(crate) const AT_MOST: u64 = 3;
+
+    /// What most of them have; an agent's row says what is its own.
+    pub(super) const PLAIN: Self = Registration {
+        folder: "",
+        moved_by: None,
+        file: "",
+        form: Form::Own,
+        unit: Unit::Seconds,
+        events: &[],
+        hasty_events: &[],
+        commands: None,
+        consent: None,
+        review: None,
+        switches: &[],
+        status_line: None,
+    };
 }
 
 /// The form of such a file.

@@ -6,7 +6,7 @@ use super::{
     Kind,
     agent_stream::{AgentStream, Says, text},
     headless::Headless,
-    host::{Advice, Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature, Typed, Unit},
+    host::{Advice, Answers, Clear, CommandForm, Context, Fields, Form, Host, Instead, Message, Registration, Signature, Typed},
 };
 use ralph_core::judge::session_outcome::Tokens;
 
@@ -14,18 +14,11 @@ const HEADLESS: Headless = Headless {
     program: "opencode",
     install: "npm install -g opencode-ai",
     before: &["run", "--format", "json"],
-    after: &[],
     model: Some("-m"),
-    session: None,
-    budget: None,
     // What its settings do not ask for, it may do.
     modes: &[("acceptEdits", &[]), ("bypassPermissions", &["--auto"])],
-    needs_mode: false,
-    variables: &[],
-    heeds_interrupts: false,
-    longest: None,
-    tells_denials: true,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
+    ..Headless::PLAIN
 };
 
 fn says(event: &Value, says: &mut Vec<Says>) {
@@ -86,13 +79,8 @@ pub(super) const HOST: Host = Host {
         moved_by: Some(("XDG_CONFIG_HOME", "opencode")),
         file: "plugin/ralph.js",
         form: Form::Plugin(include_str!("opencode.js")),
-        unit: Unit::Seconds,
         events: &["Stop", "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "Interrupt"],
-        hasty_events: &[],
         commands: Some(("command", CommandForm::Markdown("$ARGUMENTS"))),
-        consent: None,
-        review: None,
-        switches: &[],
-        status_line: None,
+        ..Registration::PLAIN
     }),
 };

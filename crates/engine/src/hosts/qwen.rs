@@ -17,17 +17,12 @@ const HEADLESS: Headless = Headless {
     program: "qwen",
     install: "npm install -g @qwen-code/qwen-code",
     before: &["-o", "stream-json"],
-    after: &[],
     model: Some("-m"),
     session: Some("--session-id"),
-    budget: None,
     modes: &[("acceptEdits", &["--approval-mode", "auto-edit"]), ("bypassPermissions", &["--approval-mode", "yolo"])],
     needs_mode: true,
-    variables: &[],
-    heeds_interrupts: false,
-    longest: None,
-    tells_denials: true,
     stream: |launch| Box::new(AgentStream::new(says, launch)),
+    ..Headless::PLAIN
 };
 
 fn says(event: &Value, says: &mut Vec<Says>) {
@@ -104,16 +99,13 @@ pub(super) const HOST: Host = Host {
     session_files: Some(SessionFiles { folder: ".qwen/projects", named: whole, line: kept }),
     registration: Some(Registration {
         folder: ".qwen",
-        moved_by: None,
         file: "settings.json",
         form: Form::Settings,
         unit: Unit::MillisecondsFrom1000,
         events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd", "StopFailure", "SubagentStop"],
-        hasty_events: &[],
         commands: Some(("commands", CommandForm::Markdown("{{args}}"))),
-        consent: None,
-        review: None,
         switches: &[Switch { file: "settings.json", keys: &["disableAllHooks"], off: Off::Is(true) }],
         status_line: Some(("settings.json", r#""ui": { "statusLine": { "type": "command", "command": "ralph statusline" } }"#)),
+        ..Registration::PLAIN
     }),
 };

@@ -50,22 +50,8 @@ impl Eq for AcpAgent {}
 const MODES: &[(&str, &[&str])] = &[("default", &[]), ("acceptEdits", &[]), ("bypassPermissions", &[])];
 
 /// Any program. It is asked for its model by the protocol.
-const ANY: Headless = Headless {
-    program: "",
-    install: "",
-    before: &[],
-    after: &[],
-    model: None,
-    session: None,
-    budget: None,
-    modes: MODES,
-    needs_mode: true,
-    variables: &[],
-    heeds_interrupts: false,
-    longest: None,
-    tells_denials: true,
-    stream: |launch| Box::new(AcpClient::new(launch, true)),
-};
+const ANY: Headless =
+    Headless { modes: MODES, needs_mode: true, stream: |launch| Box::new(AcpClient::new(launch, true)), ..Headless::PLAIN };
 
 /// A line of `--acp-cmd`.
 pub(crate) static COMMAND: AcpAgent = AcpAgent { name: "acp", title: "the ACP agent", headless: ANY, tried: Tried::No };

@@ -9,39 +9,8 @@ use crate::sys::secrets;
 const MOST_WORDS: usize = 200;
 
 /// Programs whose second word says what they do: allowing all that they can do would allow too much.
-const WITH_COMMANDS: [&str; 31] = [
-    "apt",
-    "apt-get",
-    "aws",
-    "brew",
-    "bun",
-    "bundle",
-    "cargo",
-    "composer",
-    "conda",
-    "deno",
-    "docker",
-    "dotnet",
-    "flutter",
-    "gcloud",
-    "gem",
-    "gh",
-    "git",
-    "go",
-    "helm",
-    "kubectl",
-    "make",
-    "mix",
-    "mvn",
-    "npm",
-    "pip",
-    "pnpm",
-    "poetry",
-    "rails",
-    "terraform",
-    "uv",
-    "yarn",
-];
+const WITH_COMMANDS: &str = "apt apt-get aws brew bun bundle cargo composer conda deno docker dotnet flutter gcloud gem gh git go \
+    helm kubectl make mix mvn npm pip pnpm poetry rails terraform uv yarn";
 
 /// Whose second word needs a third: `npm run build`.
 const RUNS: [&str; 3] = ["run", "exec", "tool"];
@@ -138,7 +107,7 @@ fn prefix(words: &[String]) -> Option<String> {
     let mut words = words.iter().skip_while(is_setting);
     let program = words.next().filter(is_plain).filter(|program| *program != "cd")?;
     let mut prefix = program.clone();
-    if WITH_COMMANDS.contains(&program.as_str())
+    if WITH_COMMANDS.split(' ').any(|known| known == program)
         && let Some(command) = words.next().filter(is_command)
     {
         prefix = format!("{prefix} {command}");

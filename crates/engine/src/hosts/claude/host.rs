@@ -37,7 +37,6 @@ const HEADLESS: Headless = Headless {
     program: "claude",
     install: "npm install -g @anthropic-ai/claude-code",
     before: &["-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"],
-    after: &[],
     model: Some("--model"),
     session: Some("--session-id"),
     budget: Some("--max-budget-usd"),
@@ -50,11 +49,9 @@ const HEADLESS: Headless = Headless {
     ],
     // What its settings allow is looked at before a run.
     needs_mode: false,
-    variables: &[],
     heeds_interrupts: true,
-    longest: None,
-    tells_denials: true,
     stream: |launch| Box::new(Stream::of_session(launch.session)),
+    ..Headless::PLAIN
 };
 
 #[cfg(test)]

@@ -158,12 +158,7 @@ impl Settings {
         let is_other = |event: &CstObjectProp| event.decoded_name().is_none_or(|name| groups.iter().all(|(known, _)| *known != name));
         for event in hooks.properties().into_iter().filter(is_other) {
             let Some(groups) = event.array_value() else { continue };
-            let ours: Vec<_> = entries_of(&groups).into_iter().filter(|(_, entry)| is_ralphs(entry)).collect();
-            let had_ours = !ours.is_empty();
-            for (group, entry) in ours {
-                take_out(&group, entry);
-            }
-            if had_ours && groups.elements().is_empty() && !has_comment(&groups.into()) {
+            if take_ours_out(&groups) && is_bare_list(groups) {
                 event.remove();
             }
         }
@@ -190,16 +185,12 @@ impl Settings {
         let mut changed = false;
         for event in hooks.properties() {
             let Some(groups) = event.array_value() else { continue };
-            let ours: Vec<_> = entries_of(&groups).into_iter().filter(|(_, entry)| is_ralphs(entry)).collect();
-            if ours.is_empty() {
+            if !take_ours_out(&groups) {
                 continue;
             }
             changed = true;
-            for (group, entry) in ours {
-                take_out(&group, entry);
-            }
             let was_there = event.decoded_name().is_some_and(|name| was.get("hooks").is_some_and(|hooks| hooks.get(name).is_some()));
-            if groups.elements().is_empty() && !has_comment(&groups.into()) && !was_there {
+            if is_bare_list(groups) && !was_there {
                 event.remove();
             }
         }
@@ -334,6 +325,12 @@ fn take_out(group: &CstObject, entry: CstObject) {
     if beside > 1 { entry.remove() } else { group.clone().remove() }
 }
 
+/// Takes all of ralph's entries out of an event's groups. Whether there were any.
+fn take_ours_out(groups: &CstArray) -> bool {
+    let ours = entries_of(groups).into_iter().filter(|(_, entry)| is_ralphs(entry));
+    ours.map(|(group, entry)| take_out(&group, entry)).count() > 0
+}
+
 fn is_restricted(group: &CstObject) -> bool {
     group.to_serde_value().as_ref().and_then(matcher).is_some()
 }
@@ -429,6 +426,11 @@ fn remove_if_empty(root: &CstRootNode, name: &str) {
 /// Whether an object holds nothing at all, not even a comment.
 fn is_bare(object: &CstObject) -> bool {
     object.properties().is_empty() && !has_comment(&object.clone().into())
+}
+
+/// The same of a list.
+fn is_bare_list(list: CstArray) -> bool {
+    list.elements().is_empty() && !has_comment(&list.into())
 }
 
 fn has_comment(node: &CstContainerNode) -> bool {
