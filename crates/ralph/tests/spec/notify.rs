@@ -115,7 +115,7 @@ fn s4_8_a_webhook_that_hangs_takes_ten_seconds_at_most_and_shows_its_address_to_
     let out = notify(&bed, &[look], &[("RALPH_NOTIFY", &address)]);
     untold(&out, &format!("the webhook at {} was not notified: it did not answer in time", address.split('/').nth(2).unwrap()));
     // Ten seconds, and those that a busy machine takes to start the processes.
-    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
     let lines = bed.read("lines");
     assert!(lines.contains("curl --disable --config - ") && !lines.contains("secret"), "{lines}");
 }
