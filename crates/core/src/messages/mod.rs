@@ -2,6 +2,7 @@
 
 pub mod gate_messages;
 pub mod prompt;
+mod session_messages;
 pub mod subagent_messages;
 
 use crate::{
