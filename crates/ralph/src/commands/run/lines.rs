@@ -1,18 +1,15 @@
 //! For a pipe or a file: a plain line with its time for everything worth reading, the agent's words in whole lines.
 
-use std::{
-    io::Write,
-    sync::{Mutex, PoisonError},
-};
+use std::io::Write;
 
 use ralph_core::text::{
     clean,
     time::{self, Millis, in_words},
 };
-use ralph_engine::run::events::{Heard, Observer, RunEvent};
+use ralph_engine::run::events::{Heard, RunEvent};
 
 use crate::{
-    commands::run::{prose::Prose, summary::Last},
+    commands::run::{printed::Printed, prose::Prose, summary::Last},
     journal_lines::{short, when},
     run_wording,
     term::{bar::about, width::DOT},
@@ -22,13 +19,8 @@ use crate::{
 /// Whole lines, however long they are.
 const WIDTH: usize = usize::MAX;
 
-pub(super) struct Lines {
-    state: Mutex<State>,
-    now: fn() -> Millis,
-}
-
+#[derive(Default)]
 struct State {
-    out: Box<dyn Write + Send>,
     prose: Prose,
     of_subagent: bool,
     last: Last,
@@ -37,27 +29,13 @@ struct State {
     said: String,
 }
 
-impl Lines {
-    pub(super) fn new(out: Box<dyn Write + Send>, now: fn() -> Millis) -> Self {
-        let state =
-            State { out, prose: Prose::default(), of_subagent: false, last: Last::default(), folder: String::new(), said: String::new() };
-        Lines { state: Mutex::new(state), now }
-    }
-}
-
-impl Observer for Lines {
-    fn on_event(&self, told: &RunEvent<'_>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+pub(super) fn printed(out: Box<dyn Write + Send>, now: fn() -> Millis) -> Printed {
+    let mut state = State::default();
+    Printed::new(out, move |told| {
         let lines = state.lines(told);
-        if lines.is_empty() {
-            return;
-        }
-        let at = when(&time::format((self.now)()));
-        let stamped: Vec<String> = lines.iter().map(|line| format!("{at} {}", anstream::adapter::strip_str(line))).collect();
-        let text = stamped.join("\n") + "\n";
-        // A reader that has gone away misses it; the loop goes on.
-        let _ = state.out.write_all(text.as_bytes()).and_then(|()| state.out.flush());
-    }
+        let at = when(&time::format(now()));
+        lines.iter().flat_map(|line| format!("{at} {}\n", anstream::adapter::strip_str(line)).into_bytes()).collect()
+    })
 }
 
 impl State {

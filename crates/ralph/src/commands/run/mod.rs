@@ -1,12 +1,11 @@
 //! `ralph run`: run a loop in fresh sessions, one for each iteration.
 
 mod drive;
-mod json;
 mod lines;
 mod out;
 mod preconditions;
+mod printed;
 mod prose;
-mod quiet;
 mod screen;
 mod status;
 mod summary;
@@ -35,10 +34,8 @@ use crate::{
     ui,
 };
 
-use json::Json;
-use lines::Lines;
 use out::Out;
-use quiet::Quiet;
+use printed::Printed;
 use screen::Screen;
 
 /// Run a loop in fresh sessions, a new one for each iteration
@@ -214,10 +211,10 @@ pub(crate) fn run(project: &Project, args: Args) -> Done {
 fn observer(json: bool, quiet: bool) -> Arc<dyn Observer> {
     let out = Box::new(Out::new(stdout(), signals::wants_the_end_now));
     match ui::width() {
-        _ if json => Arc::new(Json::new(out, clock::now)),
-        _ if quiet => Arc::new(Quiet::new(out)),
+        _ if json => Arc::new(Printed::json(out, clock::now)),
+        _ if quiet => Arc::new(Printed::quiet(out)),
         Some(_) => Arc::new(Screen::live(Terminal::on(out), clock::now)),
-        None => Arc::new(Lines::new(out, clock::now)),
+        None => Arc::new(lines::printed(out, clock::now)),
     }
 }
 

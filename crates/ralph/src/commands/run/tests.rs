@@ -16,7 +16,7 @@ use ralph_core::{
 };
 use ralph_engine::run::events::{End, Heard, Observer, RunEvent};
 
-use super::{json::Json, lines::Lines, quiet::Quiet, screen::Screen, status::Status, summary::Last};
+use super::{lines, printed::Printed, screen::Screen, status::Status, summary::Last};
 use crate::term::live_lines::Terminal;
 
 thread_local! {
@@ -222,7 +222,7 @@ fn play(observer: &dyn Observer) {
 #[test]
 fn s4_6_a_pipe_gets_plain_lines() {
     let reader = Reader::default();
-    play(&Lines::new(Box::new(reader.clone()), now));
+    play(&lines::printed(Box::new(reader.clone()), now));
     let out = String::from_utf8(reader.bytes()).unwrap();
     let lines: Vec<&str> = out.lines().map(|line| line.strip_prefix("2026-11-15 09:30:").unwrap()).collect();
     assert_eq!(
@@ -266,7 +266,7 @@ fn s4_6_a_pipe_gets_plain_lines() {
 #[test]
 fn s4_6_quiet_is_only_what_was_ruled_and_how_it_ended() {
     let reader = Reader::default();
-    play(&Quiet::new(Box::new(reader.clone())));
+    play(&Printed::quiet(Box::new(reader.clone())));
     assert_eq!(
         reader.text().lines().collect::<Vec<_>>(),
         [
@@ -282,7 +282,7 @@ fn s4_6_quiet_is_only_what_was_ruled_and_how_it_ended() {
 #[test]
 fn s4_6_programs_get_every_event() {
     let reader = Reader::default();
-    play(&Json::new(Box::new(reader.clone()), now));
+    play(&Printed::json(Box::new(reader.clone()), now));
     let out = String::from_utf8(reader.bytes()).unwrap();
     assert!(!out.contains(['\u{1b}', '\u{9b}']), "{out}");
     let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -452,9 +452,9 @@ fn s4_6_a_plain_terminal_gets_no_sequences() {
 #[test]
 fn s4_6_a_reader_that_has_gone_away_harms_nothing() {
     let gone = || Box::new(Reader { closed: true, ..Reader::default() });
-    play(&Lines::new(gone(), now));
-    play(&Quiet::new(gone()));
-    play(&Json::new(gone(), now));
+    play(&lines::printed(gone(), now));
+    play(&Printed::quiet(gone()));
+    play(&Printed::json(gone(), now));
     play(&Screen::still(Terminal::new(gone(), || 80, false), now));
 }
 
