@@ -40,11 +40,7 @@ pub(crate) fn step(v: &View) -> Option<String> {
 /// How a paused loop goes on.
 fn after_a_pause(v: &View) -> String {
     let goes_on = if v.by_run { again(v) } else { "`ralph resume`".to_owned() };
-    let why = match v.paused_at {
-        Some(n) => format!(" `ralph explain {n}` says why it paused."),
-        None if v.why.is_some() => String::new(),
-        None => String::new(),
-    };
+    let why = v.paused_at.map(|n| format!(" `ralph explain {n}` says why it paused.")).unwrap_or_default();
     // Whatever else pauses a loop says why.
     let who = if v.paused_at.is_none() && v.why.is_none() { "you paused it: " } else { "" };
     match v.gates.iter().find_map(|gate| gate.needs.as_deref()) {

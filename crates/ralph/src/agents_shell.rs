@@ -10,7 +10,7 @@ use crate::exit::{BLOCKED, FAILED, Failure};
 
 /// When a command is refused there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rule {
+enum Rule {
     Allowed,
     Refused,
     /// With one of these options.
@@ -18,84 +18,65 @@ pub(crate) enum Rule {
     RefusedWithout(&'static str),
 }
 
-pub(crate) struct Row {
-    pub(crate) command: &'static str,
-    pub(crate) rule: Rule,
-    pub(crate) why: &'static str,
-}
-
-const fn row(command: &'static str, rule: Rule, why: &'static str) -> Row {
-    Row { command, rule, why }
-}
-
-pub(crate) const TABLE: [Row; 32] = [
-    row("hook", Rule::Refused, "events come from the client, which calls the hook itself"),
-    row("start", Rule::Refused, "only a person can start a loop"),
-    row("run", Rule::Refused, "a run inside a session would not be counted"),
-    row("cancel", Rule::Refused, "only a person can end a loop without proof"),
-    row("pause", Rule::Refused, "only a person can pause a loop"),
-    row("resume", Rule::Refused, "only a person can resume a loop, or give it new limits"),
-    row("steer", Rule::Refused, "only a person can leave notes"),
-    row("wait", Rule::Allowed, "it only waits for what is decided elsewhere"),
-    row("status", Rule::Allowed, "it only shows"),
-    row("watch", Rule::Allowed, "it only shows; its keys do nothing there"),
-    row("statusline", Rule::RefusedWith(&["after"]), "it would run any command"),
-    row("list", Rule::Allowed, "it only shows"),
-    row("pr", Rule::Allowed, "it only shows, and waits for what is decided elsewhere"),
-    row("log", Rule::Allowed, "it only shows"),
-    row("explain", Rule::Allowed, "it only shows"),
-    row(
+/// Each command, its rule, and the reason.
+const TABLE: [(&str, Rule, &str); 28] = [
+    ("hook", Rule::Refused, "events come from the client, which calls the hook itself"),
+    ("start", Rule::Refused, "only a person can start a loop"),
+    ("run", Rule::Refused, "a run inside a session would not be counted"),
+    ("cancel", Rule::Refused, "only a person can end a loop without proof"),
+    ("pause", Rule::Refused, "only a person can pause a loop"),
+    ("resume", Rule::Refused, "only a person can resume a loop, or give it new limits"),
+    ("steer", Rule::Refused, "only a person can leave notes"),
+    ("status", Rule::Allowed, "it only shows"),
+    ("watch", Rule::Allowed, "it only shows; its keys do nothing there"),
+    ("statusline", Rule::RefusedWith(&["after"]), "it would run any command"),
+    ("list", Rule::Allowed, "it only shows"),
+    ("pr", Rule::Allowed, "it only shows, and waits for what is decided elsewhere"),
+    ("log", Rule::Allowed, "it only shows"),
+    ("explain", Rule::Allowed, "it only shows"),
+    (
         "report",
         Rule::RefusedWith(&["html", "output", "open", "step_summary"]),
         "it would write a file that the agent may not be allowed to",
     ),
-    row("diff", Rule::Allowed, "it only shows"),
-    row("rollback", Rule::RefusedWithout("dry_run"), "it would overwrite files"),
-    row("item", Rule::RefusedWith(&["directory"]), "items of this project are done if their own commands pass; others are not the agent's"),
-    row("init", Rule::RefusedWithout("dry_run"), "only a person can change the client's settings"),
-    row("uninstall", Rule::RefusedWithout("dry_run"), "only a person can change the client's settings"),
-    row(
-        "doctor",
-        Rule::RefusedWith(&["fix", "notify"]),
-        "only a person can change the client's settings, or have any command run (cmd:LINE)",
-    ),
-    row(
+    ("diff", Rule::Allowed, "it only shows"),
+    ("rollback", Rule::RefusedWithout("dry_run"), "it would overwrite files"),
+    ("item", Rule::RefusedWith(&["directory"]), "items of this project are done if their own commands pass; others are not the agent's"),
+    ("init", Rule::RefusedWithout("dry_run"), "only a person can change the client's settings"),
+    ("uninstall", Rule::RefusedWithout("dry_run"), "only a person can change the client's settings"),
+    ("doctor", Rule::RefusedWith(&["fix", "notify"]), "only a person can change the client's settings, or have any command run (cmd:LINE)"),
+    (
         "gate",
         Rule::RefusedWith(&["accept", "gates", "junit", "directory"]),
         "only a person can accept changes, choose other commands or another project, or have a file written",
     ),
-    row("phase", Rule::Allowed, "it only shows"),
-    row("trust", Rule::RefusedWithout("list"), "only a person can trust commands"),
-    row("bundle", Rule::Refused, "a bundle decides what counts as proven"),
-    row("fleet", Rule::Allowed, "there only what shows something is allowed"),
-    row("notify", Rule::Refused, "it would run any command (cmd:LINE)"),
-    row("plugin", Rule::Refused, "it would write files that the agent may not be allowed to"),
-    row("demo", Rule::Allowed, "it plays in a temporary folder"),
-    row("completions", Rule::Allowed, "it only shows"),
-    row("man", Rule::RefusedWith(&["dir"]), "it would write files that the agent may not be allowed to"),
+    ("trust", Rule::RefusedWithout("list"), "only a person can trust commands"),
+    ("bundle", Rule::Refused, "a bundle decides what counts as proven"),
+    ("fleet", Rule::Allowed, "there only what shows something is allowed"),
+    ("demo", Rule::Allowed, "it plays in a temporary folder"),
+    ("completions", Rule::Allowed, "it only shows"),
+    ("man", Rule::RefusedWith(&["dir"]), "it would write files that the agent may not be allowed to"),
 ];
 
 /// The refusal of a command, with these arguments, in an agent's shell.
 pub(crate) fn refusal(command: &str, args: &ArgMatches) -> Option<Failure> {
-    let row = TABLE.iter().find(|row| row.command == command)?;
+    let (_, rule, why) = TABLE.iter().find(|(name, ..)| *name == command)?;
     let is_given = |option: &str| matches!(args.value_source(option), Some(clap::parser::ValueSource::CommandLine));
-    let form = match row.rule {
+    let form = match rule {
         Rule::Allowed => return None,
         Rule::RefusedWith(options) => options.iter().find(|option| is_given(option)).map(|option| format!(" {}", spelled(option)))?,
         Rule::RefusedWithout(option) if is_given(option) => return None,
         Rule::Refused | Rule::RefusedWithout(_) => String::new(),
     };
     let sign = hosts::of_an_agent()?;
-    let message = format!(
-        "this is an agent's shell ({sign} is set), and {}: ask the person to run `ralph {command}{form}` in their own terminal",
-        row.why
-    );
+    let message =
+        format!("this is an agent's shell ({sign} is set), and {why}: ask the person to run `ralph {command}{form}` in their own terminal");
     // A run that a run's session starts has always ended so.
     Some(Failure::coded(if command == "run" { BLOCKED } else { FAILED }, message))
 }
 
 /// An option as it is typed.
-pub(crate) fn spelled(option: &str) -> String {
+fn spelled(option: &str) -> String {
     format!("--{}", option.replace('_', "-"))
 }
 
@@ -104,15 +85,15 @@ mod tests {
     use super::*;
 
     /// The row as `docs/SECURITY.md` has it.
-    fn written(row: &Row) -> String {
+    fn written((command, rule, why): &(&str, Rule, &str)) -> String {
         let spelled = |options: &[&str]| options.iter().map(|option| format!("`{}`", spelled(option))).collect::<Vec<_>>().join(", ");
-        let rule = match row.rule {
+        let rule = match rule {
             Rule::Allowed => "allowed".to_owned(),
             Rule::Refused => "refused".to_owned(),
             Rule::RefusedWith(options) => format!("refused with {}", spelled(options)),
             Rule::RefusedWithout(option) => format!("refused without {}", spelled(&[option])),
         };
-        format!("| `ralph {}` | {rule} | {} |", row.command, row.why)
+        format!("| `ralph {command}` | {rule} | {why} |")
     }
 
     /// No command is forgotten, and no option that a rule names is misspelt.
@@ -121,23 +102,22 @@ mod tests {
         let tree = crate::commands::tree();
         let commands: Vec<&str> = tree.get_subcommands().map(clap::Command::get_name).filter(|name| *name != "help").collect();
         assert_eq!(commands.len(), TABLE.len(), "{commands:?}");
-        for row in &TABLE {
-            let command = tree.find_subcommand(row.command).unwrap();
-            let options: &[&str] = match &row.rule {
+        for (name, rule, _) in &TABLE {
+            let command = tree.find_subcommand(name).unwrap();
+            let options: &[&str] = match rule {
                 Rule::Allowed | Rule::Refused => &[],
                 Rule::RefusedWith(options) => options,
                 Rule::RefusedWithout(option) => std::slice::from_ref(option),
             };
             for option in options {
                 let known = command.get_arguments().chain(tree.get_arguments()).any(|arg| arg.get_id() == option);
-                assert!(known, "{} {option}", row.command);
+                assert!(known, "{name} {option}");
             }
         }
     }
 
     /// The options that an agent may use, beside those that say which loop is meant and `--json`. Who adds one decides here, or in the table, whose it is.
-    const AN_AGENTS: [(&str, &[&str]); 15] = [
-        ("wait", &["timeout"]),
+    const AN_AGENTS: [(&str, &[&str]); 14] = [
         ("status", &["all"]),
         ("watch", &["all"]),
         ("list", &["all"]),
@@ -159,17 +139,17 @@ mod tests {
     fn t2_no_option_is_an_agents_by_default() {
         let tree = crate::commands::tree();
         let of_all: Vec<&str> = tree.get_arguments().map(|arg| arg.get_id().as_str()).chain(["which", "name", "of_loop", "json"]).collect();
-        for row in &TABLE {
-            let refused: &[&str] = match &row.rule {
+        for (name, rule, _) in &TABLE {
+            let refused: &[&str] = match rule {
                 Rule::Allowed => &[],
                 Rule::RefusedWith(options) => options,
                 Rule::Refused | Rule::RefusedWithout(_) => continue,
             };
-            let allowed = AN_AGENTS.iter().find(|(command, _)| *command == row.command).map_or(&[][..], |(_, options)| options);
-            let command = tree.find_subcommand(row.command).unwrap();
+            let allowed = AN_AGENTS.iter().find(|(command, _)| command == name).map_or(&[][..], |(_, options)| options);
+            let command = tree.find_subcommand(name).unwrap();
             let options =
                 command.get_arguments().map(|arg| arg.get_id().as_str()).filter(|id| !of_all.contains(id) && !refused.contains(id));
-            assert_eq!(options.collect::<Vec<_>>(), allowed, "{}", row.command);
+            assert_eq!(options.collect::<Vec<_>>(), allowed, "{name}");
         }
     }
 

@@ -192,7 +192,7 @@ pub(crate) fn in_order(command: Command) -> Command {
 
 /// Makes the commands' help fit the terminal, and the first page fit one screen.
 pub(crate) fn arranged(command: Command) -> Command {
-    let first = |command: &Command| shown(command, &[Section { title: "Commands", names: FIRST.to_vec() }]);
+    let first = |command: &Command| shown(command, &[("Commands", FIRST.to_vec())]);
     paged(command, first, |_| {
         let rows = [
             ("ralph", "where this project stands, and what comes next"),
@@ -293,27 +293,24 @@ pub(crate) fn exit_codes() -> String {
 }
 
 /// Commands under a title. Clap knows groups for options only, so this part of its template is made here, from the commands themselves.
-struct Section<'a> {
-    title: &'a str,
-    names: Vec<&'a str>,
-}
+type Section<'a> = (&'a str, Vec<&'a str>);
 
 /// The commands in their groups.
 fn sections(command: &Command) -> Vec<Section<'_>> {
     let shown = || command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name);
-    let mut all: Vec<Section<'_>> = GROUPS.iter().map(|(title, names)| Section { title, names: names.to_vec() }).collect();
+    let mut all: Vec<Section<'_>> = GROUPS.iter().map(|(title, names)| (*title, names.to_vec())).collect();
     let known = |name: &&str| GROUPS.iter().any(|(_, names)| names.contains(name));
-    all.push(Section { title: "Other commands", names: shown().filter(|name| !known(name)).collect() });
-    all.retain(|section| !section.names.is_empty());
+    all.push(("Other commands", shown().filter(|name| !known(name)).collect()));
+    all.retain(|(_, names)| !names.is_empty());
     all
 }
 
 /// Sections of commands, with the descriptions below each other.
 fn shown(command: &Command, sections: &[Section<'_>]) -> String {
     let (heading, literal) = (command.get_styles().get_header(), command.get_styles().get_literal());
-    let pad = sections.iter().flat_map(|section| &section.names).map(|name| columns(name)).max().unwrap_or(0);
+    let pad = sections.iter().flat_map(|(_, names)| names).map(|name| columns(name)).max().unwrap_or(0);
     let mut out = String::new();
-    for Section { title, names } in sections {
+    for (title, names) in sections {
         let _ = writeln!(out, "\n{heading}{title}:{heading:#}");
         for sub in names.iter().filter_map(|name| command.find_subcommand(name)) {
             let about = sub.get_about().map(ToString::to_string).unwrap_or_default();

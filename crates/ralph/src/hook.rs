@@ -9,7 +9,6 @@ use std::{
 use ralph_engine::{
     hook::Reply,
     hosts::{Invocation, claude::registration::CommandLine},
-    store::project::Project,
     sys::{
         env,
         input::{self, Input, SILENCE},
@@ -62,8 +61,7 @@ fn answer(input: &Input) -> u8 {
         // A client that went away needs no answer.
         let _ = out.write_all(answer.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
     }
-    send_news(&reply);
-    draw_page(reply.page_due);
+    after_the_answer(reply);
     0
 }
 
@@ -84,8 +82,7 @@ pub(crate) fn wait() -> u8 {
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         WAKES
     });
-    send_news(&reply);
-    draw_page(reply.page_due);
+    after_the_answer(reply);
     code
 }
 
@@ -95,14 +92,11 @@ pub(crate) fn sends_news(args: &[OsString]) -> bool {
     ralph_engine::hook::send_news(args, || line().map(|line| String::from_utf8_lossy(&line.bytes).into_owned()))
 }
 
-/// A failure here must not change the exit code, either.
-fn send_news(reply: &Reply) {
+/// Sends notifications, and draws the page of a loop that ended, paused or parked. A failure here must not change the exit code: the client would drop
+/// the answer.
+fn after_the_answer(reply: Reply) {
     let _ = catch_unwind(AssertUnwindSafe(|| reply.send_news()));
-}
-
-/// Draws the page of a loop that ended, paused or parked. A failure here must not change the exit code: the client would drop the answer.
-fn draw_page(due: Option<(Project, String)>) {
-    if let Some((project, id)) = due {
+    if let Some((project, id)) = reply.page_due {
         let _ = catch_unwind(|| report::save_page(&project, &id));
     }
 }

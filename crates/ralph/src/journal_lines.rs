@@ -9,13 +9,13 @@ use ralph_core::{
     },
     money,
     text::{
-        clean, of_limit,
+        clean, count, of_limit,
         time::{self, in_words},
     },
 };
 
 use jiff::tz::TimeZone;
-use ralph_engine::sys::clock;
+use ralph_engine::{sys::clock, view::View};
 
 use crate::agent_names;
 
@@ -90,7 +90,7 @@ pub(crate) fn of_work(work: &Work) -> String {
     let mut parts = Vec::new();
     // Unknown for a plain program.
     if work.tool_calls > 0 || work.tokens.total() > 0 {
-        parts.push(if work.tool_calls == 1 { "1 tool".to_owned() } else { format!("{} tools", work.tool_calls) });
+        parts.push(count(work.tool_calls, "tool", "tools"));
     }
     if work.tokens.total() > 0 {
         parts.push(format!("{} tokens", in_thousands(work.tokens.total())));
@@ -153,6 +153,11 @@ pub(crate) fn follows(e: &Evidence, ruling: &Ruling) -> String {
 /// When a record was written, as people read it: `2026-11-15 10:30:00 CET`.
 pub(crate) fn when(at: &str) -> String {
     time::parse(at).map_or_else(|| clean(at), |at| time::in_zone(at, zone()))
+}
+
+/// When something happened to a loop last; empty if that is not known.
+pub(crate) fn last_event(v: &View) -> String {
+    v.last_event_at.as_deref().map(when).unwrap_or_default()
 }
 
 /// The person's zone. Tests of the program's parts have none.

@@ -1,7 +1,7 @@
 //! The events of a run in words: the same for a terminal and for plain lines.
 
 use ralph_core::{
-    gate::{Finding, Verdict},
+    gate::Finding,
     judge::{
         Code, Ending, Next, Ruling,
         session_outcome::{Outcome, Work},
@@ -102,13 +102,7 @@ pub(crate) fn goes_on(ruling: &Ruling) -> bool {
 fn gates(findings: &[Finding]) -> String {
     let one = |finding: &Finding| {
         let tally = finding.tally.map(|tally| format!(" {}/{}", tally.done, tally.total)).unwrap_or_default();
-        let mark = match finding.verdict {
-            _ if finding.skipped => ui::dim("-"),
-            Verdict::Pass => ui::good("✓"),
-            Verdict::Fail => ui::bad("✗"),
-            Verdict::Wait => ui::warn("…"),
-            Verdict::Unknown => ui::warn("?"),
-        };
+        let mark = if finding.skipped { ui::dim("-") } else { ui::judged(finding.verdict, finding.verdict.mark()) };
         format!("{mark} {}{tally}", subject(&finding.gate))
     };
     findings.iter().map(one).collect::<Vec<_>>().join("  ")

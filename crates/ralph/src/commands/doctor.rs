@@ -1,6 +1,6 @@
 //! `ralph doctor`: check the setup, and fix it.
 
-use ralph_core::text::clean;
+use ralph_core::text::{clean, count};
 use ralph_engine::store::project::Project;
 use serde::Serialize;
 
@@ -50,7 +50,7 @@ struct Report<'a> {
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if let Some(ways) = &args.notify {
-        return notify::run(project, &notify::Args { ways: ways.clone(), json: args.json });
+        return notify::run(project, ways, args.json);
     }
     let mut findings = Case::of(project).examine();
     let (mut fixed, mut failed) = (Vec::new(), Vec::new());
@@ -60,7 +60,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
             findings = Case::of(project).examine();
         }
     }
-    let errors = count(&findings, Severity::Error);
+    let errors = number_of(&findings, Severity::Error);
     if args.json {
         let (version, project) = (env!("CARGO_PKG_VERSION"), project.root());
         ui::json(&Report { ok: errors == 0, version, project, fixed: &fixed, failed: &failed, findings: &findings });
@@ -116,18 +116,18 @@ fn show(finding: &Finding) {
     }
 }
 
-fn count(findings: &[Finding], severity: Severity) -> usize {
-    findings.iter().filter(|f| f.severity == severity).count()
+fn number_of(findings: &[Finding], severity: Severity) -> u64 {
+    findings.iter().filter(|f| f.severity == severity).count() as u64
 }
 
 fn summary(findings: &[Finding]) -> String {
-    let number = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
-    let (errors, warnings) = (count(findings, Severity::Error), count(findings, Severity::Warning));
+    let (errors, warnings) = (number_of(findings, Severity::Error), number_of(findings, Severity::Warning));
     let fixable = findings.iter().any(|f| f.fixable && f.severity >= Severity::Warning);
     let hint = if fixable { " `ralph doctor --fix` fixes what is safe to fix." } else { "" };
+    let of_warnings = count(warnings, "warning", "warnings");
     match (errors, warnings) {
         (0, 0) => format!("{}{hint}", ui::good("No problems found.")),
-        (0, n) => format!("{}, no error.{hint}", ui::warn(number(n, "warning"))),
-        (n, w) => format!("{}, {}.{hint}", ui::bad(number(n, "error")), number(w, "warning")),
+        (0, _) => format!("{}, no error.{hint}", ui::warn(of_warnings)),
+        _ => format!("{}, {of_warnings}.{hint}", ui::bad(count(errors, "error", "errors"))),
     }
 }

@@ -68,40 +68,35 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if args.json {
         show_json(record);
     } else {
-        show(record, &by_then(&records, record));
+        show(record, by_then(&records, record));
     }
     Ok(())
 }
 
 /// What the loop's sessions cost up to this stop, as far as a run counted it, and who stopped, if several agents have worked on it.
-struct ByThen {
-    spent: Micros,
-    who: Option<String>,
-}
-
-fn by_then(records: &[Record], stop: &Record) -> ByThen {
+fn by_then(records: &[Record], stop: &Record) -> (Micros, Option<String>) {
     let mut history = History::default();
     let until = records.iter().position(|record| std::ptr::eq(record, stop)).map_or(0, |at| at + 1);
     records[..until].iter().for_each(|record| history.take(record.clone()));
     let spent = history.used().usd_micros.unwrap_or(0);
     let last = history.rounds.last().map(agent_names::of_iteration);
     records[until..].iter().for_each(|record| history.take(record.clone()));
-    ByThen { spent, who: last.filter(|_| history.has_many_agents()) }
+    (spent, last.filter(|_| history.has_many_agents()))
 }
 
-fn show(record: &Record, by_then: &ByThen) {
+fn show(record: &Record, (spent, who): (Micros, Option<String>)) {
     let Event::Stop { evidence: e, ruling, said, client, work } = &record.event else { return };
     let stop = ui::bold(format!("Stop {}", record.state.stops));
     ui::paragraph(format!("{stop} of loop {}, {}", clean(&record.loop_id), when(&record.at)), 2);
     ui::paragraph(format!("  {}", of_ruling(e, ruling)), 4);
     ui::line(ui::bold("Evidence"));
-    for (label, value) in evidence(e, by_then.spent) {
+    for (label, value) in evidence(e, spent) {
         ui::field(label, value);
     }
     if !said.is_empty() {
         ui::excerpt("said", format!("\"{said}\""));
     }
-    if let Some(who) = &by_then.who {
+    if let Some(who) = who {
         ui::field("agent", who);
     }
     if let Some(work) = work {

@@ -11,7 +11,7 @@ use ralph_engine::{
     view::{Status, View, status::Standing},
 };
 
-use crate::{advice, commands::worktree_hint, exit::Done, journal_lines::when, term::one_line::Brief, ui};
+use crate::{advice, commands::worktree_hint, exit::Done, journal_lines::last_event, term::one_line::Brief, ui};
 
 #[expect(clippy::unnecessary_wraps, reason = "every command ends the same way")]
 pub(super) fn run(project: &Project) -> Done {
@@ -76,8 +76,7 @@ fn newest(loops: &[View]) -> Option<&View> {
 
 /// `main-20261115-093000, complete at iteration 4, 2026-11-15 10:30:00 CET`
 fn ended(last: &View) -> String {
-    let at = last.last_event_at.as_deref().map(when).unwrap_or_default();
-    format!("{}, {}, {at}; `ralph report` shows how it went", last.id, last.ended())
+    format!("{}, {}, {}; `ralph report` shows how it went", last.id, last.ended(), last_event(last))
 }
 
 /// A loop in three lines: how far it is, what it is about, what to do.

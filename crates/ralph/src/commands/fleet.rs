@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{
     Arg, ArgAction, Command,
-    builder::{PossibleValuesParser, Resettable, Str},
+    builder::{PossibleValuesParser, Resettable, Str, StyledStr},
 };
 use ralph_engine::sys::{command::Task, process};
 use serde::Deserialize;
@@ -102,20 +102,14 @@ fn described() -> Option<Described> {
 }
 
 fn filled(command: Command, described: Described) -> Command {
-    let mut command = command.disable_help_subcommand(true);
-    if let Some(about) = described.about {
-        command = command.about(about);
-    }
-    if let Some(about) = described.long_about {
-        command = command.long_about(about);
-    }
-    if let Some(text) = described.after_help {
-        command = command.after_help(text);
-    }
+    let styled = |text: Option<String>| Resettable::from(text.map(StyledStr::from));
+    let command = command.about(styled(described.about)).long_about(styled(described.long_about)).after_help(styled(described.after_help));
     // The folder is an option of every command of ralph's.
     let own = described.args.into_iter().filter(|arg| arg.long.as_deref() != Some("directory"));
-    command = command.args(own.map(argument));
-    command.subcommands(described.commands.into_iter().map(|sub| filled(Command::new(sub.name.clone()), sub)))
+    command
+        .disable_help_subcommand(true)
+        .args(own.map(argument))
+        .subcommands(described.commands.into_iter().map(|sub| filled(Command::new(sub.name.clone()), sub)))
 }
 
 fn argument(told: Argument) -> Arg {
@@ -127,9 +121,7 @@ fn argument(told: Argument) -> Arg {
     let mut arg = Arg::new(told.id).action(action).required(told.required).global(told.global);
     let name = |text: Option<String>| Resettable::from(text.map(Str::from));
     arg = arg.short(told.short).long(name(told.long)).help_heading(name(told.heading));
-    if let Some(help) = told.help {
-        arg = arg.help(help);
-    }
+    arg = arg.help(Resettable::from(told.help.map(StyledStr::from)));
     if let Some(value) = told.value.filter(|_| told.takes_value) {
         arg = arg.value_name(value);
     }

@@ -3,6 +3,7 @@
 mod agents;
 mod checks;
 mod guide;
+mod plugin;
 mod registration;
 mod rules;
 
@@ -25,7 +26,7 @@ use ralph_engine::{
 
 use crate::{
     commands::{
-        count, plugin,
+        count,
         setup::{self, Scopes},
     },
     exit::{Done, Failure},

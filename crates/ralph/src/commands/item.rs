@@ -15,8 +15,7 @@ use ralph_engine::{
     ops::item::{self, Listed, Marked},
     store::project::Project,
 };
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{commands::asker, exit::Done, ui};
 
@@ -210,56 +209,28 @@ fn in_words(marked: &Marked) -> String {
     if marked.already { format!("{id} was marked as done already{proof}.") } else { format!("{} {id}{proof}.", ui::good("Done:")) }
 }
 
-/// An item for programs.
-#[derive(Serialize)]
-struct Shape<'i> {
-    id: &'i str,
-    title: &'i str,
-    steps: &'i [String],
-    /// For each step whether its box is ticked.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    boxes: &'i [Option<bool>],
-    passes: bool,
-    /// It is not marked as done, or something is wrong with it.
-    open: bool,
-    model: Option<&'i str>,
-    agent: Option<&'i str>,
-    pool: Option<&'i str>,
-    depends_on: &'i [String],
-    optional: bool,
-    priority: Option<&'i str>,
-    verify: &'i [String],
-    problem: Option<&'i str>,
-}
-
-fn shape(item: &Item) -> Shape<'_> {
-    Shape {
-        id: &item.id,
-        title: &item.title,
-        steps: &item.steps,
-        boxes: &item.boxes,
-        passes: item.passes,
-        open: item.is_open(),
-        model: item.model.as_deref(),
-        agent: item.agent.as_deref(),
-        pool: item.pool.as_deref(),
-        depends_on: &item.depends_on,
-        optional: item.optional,
-        priority: item.priority.as_deref(),
-        verify: &item.verify,
-        problem: item.problem.as_deref(),
+/// An item for programs. `open`: it is not marked as done, or something is wrong with it; `boxes`: for each step whether its box is ticked.
+fn shape(item: &Item) -> Value {
+    let mut shape = json!({
+        "id": item.id, "title": item.title, "steps": item.steps, "passes": item.passes, "open": item.is_open(), "model": item.model,
+        "agent": item.agent, "pool": item.pool, "depends_on": item.depends_on, "optional": item.optional, "priority": item.priority,
+        "verify": item.verify, "problem": item.problem,
+    });
+    if !item.boxes.is_empty() {
+        shape["boxes"] = json!(item.boxes);
     }
+    shape
 }
 
 /// A list for programs, with the items of these places; with all of them without any.
-fn in_json(listed: &Listed, places: &[usize]) -> serde_json::Value {
+fn in_json(listed: &Listed, places: &[usize]) -> Value {
     let format = match listed.list.format {
         Format::Features => "features",
         Format::Stories => "stories",
         Format::Markdown => "markdown",
     };
     let all = &listed.list.items;
-    let items: Vec<Shape<'_>> =
+    let items: Vec<Value> =
         if places.is_empty() { all.iter().map(shape).collect() } else { places.iter().map(|place| shape(&all[*place])).collect() };
     json!({
         "path": listed.path, "format": format, "total": all.len(), "open": listed.list.open().count(),

@@ -12,7 +12,7 @@ use ralph_engine::{
 use crate::{
     commands::worktree_hint,
     exit::Done,
-    journal_lines::when,
+    journal_lines::last_event,
     term::width::{columns, cut},
     ui,
 };
@@ -86,7 +86,7 @@ fn row(v: &View) -> [String; 7] {
         v.carried().map_or_else(|| v.stands().to_owned(), |carried| format!("{}, {carried}", v.stands())),
         of_limit(v.iteration, v.max_iterations),
         in_words(v.spent_ms),
-        v.last_event_at.as_deref().map(when).unwrap_or_default(),
+        last_event(v),
         clean(&v.prompt),
     ]
 }

@@ -18,8 +18,6 @@ mod loop_flags;
 mod man;
 mod notify;
 mod pause;
-mod phase;
-mod plugin;
 mod pr;
 mod report;
 mod resume;
@@ -31,7 +29,6 @@ mod status;
 mod steer;
 mod trust;
 mod uninstall;
-mod wait;
 mod watch;
 mod worktree_hint;
 
@@ -50,10 +47,15 @@ use ralph_engine::{
     ops::Asker,
     store::project::Project,
     sys::env,
-    view,
 };
 
-use crate::{agents_shell, exit, help, ui};
+use crate::{
+    agents_shell,
+    exit::{self, Done, Failure},
+    find_loop, help,
+    term::ask::Answer,
+    ui,
+};
 
 /// Keeps a coding agent working until the work is proven done.
 ///
@@ -92,8 +94,6 @@ enum Command {
     Pause(pause::Args),
     Resume(resume::Args),
     Steer(steer::Args),
-    #[command(hide = true)]
-    Wait(wait::Args),
     Status(status::Args),
     Watch(watch::Args),
     Statusline(StatuslineArgs),
@@ -110,15 +110,9 @@ enum Command {
     Uninstall(uninstall::Args),
     Doctor(doctor::Args),
     Gate(gate::Args),
-    #[command(hide = true)]
-    Phase(phase::Args),
     Trust(trust::Args),
     Bundle(bundle::Args),
     Fleet(fleet::Args),
-    #[command(hide = true)]
-    Notify(notify::Args),
-    #[command(hide = true)]
-    Plugin(plugin::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -191,8 +185,24 @@ struct StatuslineArgs {
     after: Option<String>,
 }
 
+/// Commands that are options of others now; their names go on working.
+const OLD_NAMES: [(&str, &[&str]); 4] =
+    [("notify", &["doctor", "--notify"]), ("phase", &["pr"]), ("plugin", &["init", "--plugin"]), ("wait", &["pr", "--wait"])];
+
+/// The words of the command line, with the command by its present name.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let is_option =
+        |at: usize| words[at].to_string_lossy().starts_with('-') || ["-C", "--directory", "--color"].iter().any(|o| words[at - 1] == *o);
+    let command = (1..words.len()).find(|at| !is_option(*at));
+    if let Some((at, (_, now))) = command.and_then(|at| Some((at, OLD_NAMES.iter().find(|(old, _)| words[at] == *old)?))) {
+        words.splice(at..=at, now.iter().map(OsString::from));
+    }
+    words
+}
+
 pub(crate) fn run() -> u8 {
-    let parsed = help::arranged(tree()).try_get_matches().and_then(|matches| {
+    let parsed = help::arranged(tree()).try_get_matches_from(words()).and_then(|matches| {
         let called = matches.subcommand().map(Called::of).unwrap_or_default();
         Cli::from_arg_matches(&matches).map(|cli| (cli, called))
     });
@@ -208,12 +218,12 @@ pub(crate) fn run() -> u8 {
         }
     };
     ui::colour(cli.color);
-    let end = |done: exit::Done| exit::code(if called.wants_json { exit::with_json(done) } else { done });
+    let end = |done: Done| exit::code(if called.wants_json { exit::with_json(done) } else { done });
     if let Some(refusal) = called.refusal {
         return end(Err(refusal));
     }
     if let Some(dir) = cli.directory.as_deref().filter(|dir| !dir.is_dir()) {
-        return exit::code(Err(exit::Failure::usage(format!("no such folder: {}", dir.display()))));
+        return exit::code(Err(Failure::usage(format!("no such folder: {}", dir.display()))));
     }
     let project = match &cli.directory {
         Some(dir) => Project::at(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
@@ -229,7 +239,6 @@ pub(crate) fn run() -> u8 {
         Command::Pause(args) => pause::run(project, &args),
         Command::Resume(args) => resume::run(project, &args),
         Command::Steer(args) => steer::run(project, &args),
-        Command::Wait(args) => wait::run(project, &args),
         Command::Status(args) => status::run(project, &args),
         Command::Watch(args) => watch::run(project, &args),
         Command::Statusline(args) => {
@@ -247,12 +256,9 @@ pub(crate) fn run() -> u8 {
         Command::Uninstall(args) => uninstall::run(project, &args),
         Command::Doctor(args) => doctor::run(project, &args),
         Command::Gate(args) => gate::run(project, &args),
-        Command::Phase(args) => phase::run(project, &args),
         Command::Trust(args) => trust::run(project, &args),
         Command::Bundle(args) => bundle::run(project, &args),
         Command::Fleet(args) => fleet::run(args, cli.directory.as_deref()),
-        Command::Notify(args) => notify::run(project, &args),
-        Command::Plugin(args) => plugin::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
@@ -271,7 +277,7 @@ struct Called {
     command: String,
     wants_json: bool,
     /// Why an agent may not do this in its shell.
-    refusal: Option<exit::Failure>,
+    refusal: Option<Failure>,
 }
 
 impl Called {
@@ -316,20 +322,25 @@ fn show(project: &Project, id: &str, json: bool, line: impl std::fmt::Display) {
 }
 
 fn show_json(project: &Project, id: &str) {
-    match view::live(project).into_iter().chain(view::ended(project)).find(|view| view.id == id) {
-        Some(view) => ui::json(&view),
-        None => ui::json(&serde_json::json!({ "id": id })),
+    match find_loop::view(project, Some(id)) {
+        Ok(view) => ui::json(&view),
+        Err(_) => ui::json(&serde_json::json!({ "id": id })),
     }
 }
 
 /// Standard input, of at most `most` bytes; `what` is for a person who has to type it.
-fn read_stdin(what: &str, most: u64) -> Result<Vec<u8>, exit::Failure> {
+fn read_stdin(what: &str, most: u64) -> Result<Vec<u8>, Failure> {
     if stdin().is_terminal() {
         ui::note(&format!("reading {what} from the terminal; end it with Ctrl-D on a line of its own"));
     }
     let mut bytes = Vec::new();
-    stdin().lock().take(most).read_to_end(&mut bytes).map_err(|e| exit::Failure::new(format!("cannot read standard input: {e}")))?;
+    stdin().lock().take(most).read_to_end(&mut bytes).map_err(|e| Failure::new(format!("cannot read standard input: {e}")))?;
     Ok(bytes)
+}
+
+/// Goes on if the person said yes.
+fn agreed(answer: Answer, otherwise: &str) -> Done {
+    if answer == Answer::Yes { Ok(()) } else { Err(Failure::new(otherwise)) }
 }
 
 /// A whole number from 0 on.

@@ -1,4 +1,4 @@
-//! `ralph doctor --notify`, also called `ralph notify`: try the notifications, before a night depends on them.
+//! `ralph doctor --notify`: try the notifications, before a night depends on them.
 
 use ralph_engine::{
     notify::{Kind, News, Ways},
@@ -11,25 +11,9 @@ use crate::{
     ui,
 };
 
-/// Send a test notification; now `ralph doctor --notify`
-///
-/// It goes wherever `[notify]` in ralph.toml and `RALPH_NOTIFY` say, and to what is named here. Exit code 1 if it could not be sent somewhere.
-#[derive(clap::Args)]
-#[command(after_help = "Examples:
-  ralph notify
-  ralph notify desktop terminal
-  ralph notify https://example.org/hook 'cmd:echo \"$RALPH_TITLE\" >> ~/news'")]
-pub(crate) struct Args {
-    /// desktop, terminal, an address that gets JSON by POST, or cmd:LINE for the shell
-    #[arg(value_name = "WHERE")]
-    pub(super) ways: Vec<String>,
-    /// For programs: JSON
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    let (ways, mut untold) = Ways::of_run(project, &args.ways).map_err(Failure::usage)?;
+/// Sends one wherever `[notify]` in ralph.toml and `RALPH_NOTIFY` say, and to these places.
+pub(super) fn run(project: &Project, places: &[String], json: bool) -> Done {
+    let (ways, mut untold) = Ways::of_run(project, places).map_err(Failure::usage)?;
     if ways.is_empty() && untold.is_empty() {
         return Err(Failure::usage(
             "no notification is set up: name one here, in RALPH_NOTIFY, or under [notify] in ralph.toml (desktop, terminal, an address, cmd:LINE)",
@@ -50,7 +34,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     };
     untold.extend(news.tell(&ways));
     let count = usize::from(ways.desktop) + usize::from(ways.terminal) + ways.commands.len() + ways.webhooks.len();
-    if args.json {
+    if json {
         ui::json(&json!({ "asked": count, "untold": untold }));
     } else {
         for sentence in &untold {
@@ -60,7 +44,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if !untold.is_empty() {
         return Err(Failure::reported());
     }
-    if !args.json {
+    if !json {
         let sent = if count == 1 { "one notification".to_owned() } else { format!("{count} notifications") };
         ui::line(format!("Sent {sent}."));
     }

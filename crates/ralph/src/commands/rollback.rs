@@ -1,14 +1,14 @@
 //! `ralph rollback`: the files as they were after an earlier iteration.
 
-use ralph_core::text::clean;
+use ralph_core::text::{clean, count};
 use ralph_engine::{
     ops::rollback::{self, RolledBack, Wish},
     store::project::Project,
 };
 
 use crate::{
-    commands::asker,
-    exit::{Done, Failure},
+    commands::{agreed, asker},
+    exit::Done,
     find_loop,
     journal_lines::short,
     term::ask::{self, Answer},
@@ -66,11 +66,8 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let wish = Wish { loop_id: &id, to: &args.to, force: args.force, commits: args.commits, dry_run: args.dry_run };
     if !(args.yes || args.dry_run || args.json) && ask::is_possible() {
         show(&rollback::rollback(project, Wish { dry_run: true, ..wish }, &asker())?);
-        if ask::ask("Put the files back?", Answer::No, "Yes makes the files what they were then; a snapshot of how they are now is kept.")
-            != Answer::Yes
-        {
-            return Err(Failure::new("nothing was changed"));
-        }
+        let about = "Yes makes the files what they were then; a snapshot of how they are now is kept.";
+        agreed(ask::ask("Put the files back?", Answer::No, about), "nothing was changed")?;
     }
     let done = rollback::rollback(project, wish, &asker())?;
     if args.json {
@@ -119,10 +116,7 @@ fn show(done: &RolledBack) {
 /// The fate of the commits.
 fn branch(done: &RolledBack) {
     let branch = done.branch.as_deref().map_or("HEAD", |name| name.trim_start_matches("refs/heads/"));
-    let above = match done.commits_above.len() {
-        1 => "1 commit".to_owned(),
-        n => format!("{n} commits"),
-    };
+    let above = count(done.commits_above.len() as u64, "commit", "commits");
     let before = short(done.head_before.as_deref());
     match &done.moved_to {
         Some(to) if done.dry_run => ui::field("branch", format!("{branch} would go from {before} to {}: {above} less", short(Some(to)))),

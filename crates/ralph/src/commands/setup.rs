@@ -85,7 +85,12 @@ fn show(change: &Change) {
         (None, Some(_)) if !is_settings => ui::line(format!("{} {path}", ui::good("new    "))),
         (Some(_), None) if !is_settings => ui::line(format!("{} {path}", ui::warn("removed"))),
         (before, after) => {
-            ui::line(format!("{} {path}", ui::bold(word(before.is_some(), after.is_some()))));
+            let word = match (before, after) {
+                (None, _) => "new    ",
+                (Some(_), Some(_)) => "changed",
+                (Some(_), None) => "removed",
+            };
+            ui::line(format!("{} {path}", ui::bold(word)));
             show_difference(&path, before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
         }
     }
@@ -105,12 +110,4 @@ fn show_difference(path: &str, before: &str, after: &str) {
     // The name of the file may have scrolled away.
     let count = |sign: char| difference.lines().filter(|line| line.starts_with(sign)).count();
     ui::line(ui::dim(format!("    ({} added, {} removed in {path})", text::count(count('+') as u64, "line", "lines"), count('-'))));
-}
-
-fn word(was: bool, is: bool) -> &'static str {
-    match (was, is) {
-        (false, _) => "new    ",
-        (true, true) => "changed",
-        (true, false) => "removed",
-    }
 }

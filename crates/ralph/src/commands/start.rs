@@ -14,7 +14,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::{asker, loop_flags::NewLoop, show_json},
+    commands::{agreed, asker, loop_flags::NewLoop, show_json},
     doctor::Case,
     exit::{Done, Failure},
     term::ask::{self, Answer},
@@ -91,7 +91,7 @@ pub(super) fn confirm_endless(project: &Project, request: &Request, endless: boo
         return Err(Failure::usage(format!("{why}. {way}")));
     }
     ui::warning(&format!("{why}. {way}"));
-    if ask::ask("Start it all the same?", Answer::No, way) == Answer::Yes { Ok(()) } else { Err(Failure::new("no loop was started")) }
+    agreed(ask::ask("Start it all the same?", Answer::No, way), "no loop was started")
 }
 
 /// How long the commands whose old failures do not count may take together.

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::ValueHint;
 use ralph_core::{
     gate::Run,
-    text::time::{self, in_words},
+    text::{
+        self,
+        time::{self, in_words},
+    },
 };
 use ralph_engine::{
     gates::declared::LOOP_ORIGIN,
@@ -20,6 +23,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
+    commands::agreed,
     exit::{Done, Failure},
     journal_lines::{quoted, visible, when},
     term::ask::{self, Answer},
@@ -146,7 +150,7 @@ fn confirm(new: &[&Source]) -> Done {
     if !ask::is_possible() {
         return Err(Failure::new("nothing was trusted: there is no terminal to ask in. Read the commands above, then `ralph trust --yes`"));
     }
-    if ask_to_trust(new) == Answer::Yes { Ok(()) } else { Err(Failure::new("nothing was trusted")) }
+    agreed(ask_to_trust(new), "nothing was trusted")
 }
 
 fn count(sources: &[&Source]) -> usize {
@@ -231,11 +235,12 @@ fn list(project: &Project, sources: &[Source]) {
 }
 
 fn of_decision(decision: &Decision) -> String {
-    let number = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+    let versions = || text::count(decision.contents as u64, "version", "versions");
+    let commands = || text::count(decision.commands as u64, "command", "commands");
     let what = match (decision.contents, decision.commands) {
-        (contents, 0) => number(contents, "version"),
-        (0, commands) => number(commands, "command"),
-        (contents, commands) => format!("{} and {}", number(contents, "version"), number(commands, "command")),
+        (_, 0) => versions(),
+        (0, _) => commands(),
+        _ => format!("{} and {}", versions(), commands()),
     };
     let origin = if decision.origin == LOOP_ORIGIN { "loop files" } else { &decision.origin };
     format!("{what} of {}", visible(origin))

@@ -24,7 +24,10 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::setup::{self, Scopes},
+    commands::{
+        agreed,
+        setup::{self, Scopes},
+    },
     exit::{Done, Failure},
     journal_lines::quoted,
     term::ask::{self, Answer},
@@ -66,16 +69,15 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         may_purge(project, &purge, args)?;
     }
     undo(project, args)?;
-    if !args.dry_run {
-        uninstall::remove_empty_folder(project);
+    if args.dry_run {
+        return Ok(());
     }
-    if args.purge && !args.dry_run {
+    uninstall::remove_empty_folder(project);
+    if args.purge {
         purge.carry_out(project)?;
         ui::line(if purge.is_empty() { "There is nothing to delete." } else { "Deleted." });
     }
-    if !args.dry_run {
-        say_what_stays(project, &purge, args.purge);
-    }
+    say_what_stays(project, &purge, args.purge);
     Ok(())
 }
 
@@ -172,11 +174,7 @@ fn may_purge(project: &Project, purge: &Purge, args: &Args) -> Done {
         return Err(Failure::new("nothing was changed: there is no terminal to ask in. `ralph uninstall --purge --yes` does not ask"));
     }
     let about = "  ralph's memory of its loops goes for good: journals, reports, and what you have trusted. Your own files stay.";
-    if ask::ask("Delete all of this, and uninstall?", Answer::No, about) == Answer::Yes {
-        Ok(())
-    } else {
-        Err(Failure::new("nothing was changed"))
-    }
+    agreed(ask::ask("Delete all of this, and uninstall?", Answer::No, about), "nothing was changed")
 }
 
 /// The projects whose memory goes with the state folder: it is about more than the one that a person stands in.
@@ -201,11 +199,7 @@ fn may_undo(plan: &Plan, args: &Args) -> Done {
     }
     let about = "  Claude Code does not call ralph any more, and no loop holds an agent. Each file becomes what it was before `ralph init`; \
                  `ralph uninstall --dry-run` shows every line.";
-    if ask::ask("Uninstall ralph from Claude Code?", Answer::Yes, about) == Answer::Yes {
-        Ok(())
-    } else {
-        Err(Failure::new("nothing was changed"))
-    }
+    agreed(ask::ask("Uninstall ralph from Claude Code?", Answer::Yes, about), "nothing was changed")
 }
 
 fn undo(project: &Project, args: &Args) -> Done {

@@ -6,7 +6,7 @@ use ralph_core::text::clean;
 use ralph_engine::{
     store::project::Project,
     view::{
-        Status, View,
+        Status,
         worktrees::{self, Beside},
     },
 };
@@ -26,7 +26,7 @@ pub(super) fn pointed_out(project: &Project, command: &str, done: Done) -> Done 
         Err(failure) if failure.code == NO_LOOP && !failure.in_json => failure,
         done => return done,
     };
-    let needs_a_live_one = matches!(command, "pause" | "cancel" | "steer" | "wait" | "pr");
+    let needs_a_live_one = matches!(command, "pause" | "cancel" | "steer" | "pr");
     let mut found = worktrees::live_or_last(project);
     found.retain(|beside| beside.view.is_live() || !needs_a_live_one);
     found.sort_by(|a, b| b.view.last_event_at.cmp(&a.view.last_event_at));
@@ -69,12 +69,8 @@ fn place(beside: &Beside) -> String {
 pub(super) fn show(beside: &Beside) {
     let more = match beside.view.status {
         Status::Paused | Status::LeftBehind => format!("`{} status` says more, `{}` goes on", there(beside), goes_on(beside)),
-        _ if has_ended(&beside.view) => format!("`{} report` shows how it went", there(beside)),
+        _ if beside.view.file.is_none() => format!("`{} report` shows how it went", there(beside)),
         _ => format!("`{} status` says more", there(beside)),
     };
     ui::paragraph(format!("{}  {} ({})", ui::bold(place(beside)), clean(&beside.view.line()), clean(&more)), 2);
-}
-
-fn has_ended(view: &View) -> bool {
-    view.file.is_none()
 }

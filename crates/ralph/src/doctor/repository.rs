@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, time::Duration};
 
-use ralph_core::loops::file_of;
+use ralph_core::{loops::file_of, text::count};
 use ralph_engine::{
     git::{Ask, Problem, Repository},
     hosts::claude::commands::Command,
@@ -85,11 +85,10 @@ fn state(git: &Git<'_>) -> Finding {
     };
     // Git would look into a submodule with its own configuration, which could run anything.
     let changed = git.says(&["status", "--porcelain", "--ignore-submodules=dirty"]).map_or(0, |text| text.lines().count());
-    let changes = match changed {
-        0 => return Finding::good("git", format!("branch {branch}, nothing uncommitted")),
-        1 => "1 uncommitted change".to_owned(),
-        n => format!("{n} uncommitted changes"),
-    };
+    if changed == 0 {
+        return Finding::good("git", format!("branch {branch}, nothing uncommitted"));
+    }
+    let changes = count(changed as u64, "uncommitted change", "uncommitted changes");
     Finding::note("git", format!("branch {branch}, {changes}: with everything committed, the loop's work is one diff"))
         .fix("git add -A && git commit -m 'Before the loop'")
 }

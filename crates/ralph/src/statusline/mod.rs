@@ -53,11 +53,9 @@ pub(crate) fn run(project: Option<Project>, after: Option<&str>) -> u8 {
     // Where no hook does anything, a loop only seems to be there.
     let own = if env::is_disabled() { None } else { of_project(&project, &told) };
     let columns = env::columns().filter(|columns| *columns > MARGINS).map(|columns| columns - MARGINS);
+    // An agent that may run `ralph` would have a shell.
+    let after = after.filter(|_| client::is_called_by_client() || hosts::of_an_agent().is_none());
     let text = match after {
-        // An agent that may run `ralph` would have a shell.
-        Some(_) if !client::is_called_by_client() && hosts::of_an_agent().is_some() => {
-            own.map(|line| line.fitted(columns)).unwrap_or_default()
-        }
         Some(command) => chained::joined(&chained::said(command, &input), own, columns),
         None => own.map(|line| line.fitted(columns)).unwrap_or_default(),
     };

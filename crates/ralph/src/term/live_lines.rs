@@ -62,6 +62,11 @@ impl<S> Live<S> {
 }
 
 impl<S: Redraw> Live<S> {
+    /// Drawn again and again only where it is drawn at all.
+    pub(crate) fn of(form: Form, state: S, first: Duration) -> Self {
+        if form == Form::Terminal { Live::ticking(state, first) } else { Live::still(state) }
+    }
+
     pub(crate) fn ticking(state: S, first: Duration) -> Self {
         let live = Live::still(state);
         let (sender, gone) = channel();

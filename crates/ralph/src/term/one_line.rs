@@ -131,8 +131,13 @@ fn fill(v: &View, context: u64) -> Option<String> {
 fn gates(all: &[GateView]) -> Option<String> {
     let holds = |gate: &&GateView| gate.verdict == Some(Verdict::Pass);
     let shown = |gate: &GateView| {
-        let (mark, style) = mark(gate.verdict?);
-        Some(painted(style, format!("{} {mark}", cut(&clean(&gate.name), NAME))))
+        let verdict = gate.verdict?;
+        let style = match verdict {
+            Verdict::Pass => GOOD,
+            Verdict::Fail => BAD,
+            Verdict::Wait | Verdict::Unknown => WARN,
+        };
+        Some(painted(style, format!("{} {}", cut(&clean(&gate.name), NAME), verdict.mark())))
     };
     let mut parts: Vec<String> = if all.len() <= NAMED {
         all.iter().filter_map(shown).collect()
@@ -147,15 +152,6 @@ fn gates(all: &[GateView]) -> Option<String> {
         parts.push(painted(GOOD, format!("{held} ✓")));
     }
     (!parts.is_empty()).then(|| parts.join(" "))
-}
-
-fn mark(verdict: Verdict) -> (&'static str, Style) {
-    match verdict {
-        Verdict::Pass => ("✓", GOOD),
-        Verdict::Fail => ("✗", BAD),
-        Verdict::Wait => ("…", WARN),
-        Verdict::Unknown => ("?", WARN),
-    }
 }
 
 /// A gate or a wait that goes on beside the agent's work, or why nothing does.

@@ -8,7 +8,10 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use ralph_core::text::{clean, is_unseen};
+use ralph_core::{
+    gate::Verdict,
+    text::{clean, is_unseen},
+};
 use ralph_engine::sys::env;
 use terminal_size::{Width, terminal_size_of};
 
@@ -140,6 +143,15 @@ pub(crate) fn bad(text: impl Display) -> String {
 
 pub(crate) fn warn(text: impl Display) -> String {
     format!("{YELLOW}{text}{YELLOW:#}")
+}
+
+/// In the colour of a verdict.
+pub(crate) fn judged(verdict: Verdict, text: impl Display) -> String {
+    match verdict {
+        Verdict::Pass => good(text),
+        Verdict::Fail => bad(text),
+        Verdict::Wait | Verdict::Unknown => warn(text),
+    }
 }
 
 /// A label and its value, aligned.

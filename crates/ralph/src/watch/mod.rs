@@ -26,7 +26,7 @@ use ralph_engine::{
 
 use crate::{
     exit::{Done, Failure},
-    ui,
+    find_loop, ui,
     watch::{
         app::{App, Then},
         draw::Looks,
@@ -57,7 +57,7 @@ pub(crate) type Command = fn(&Project, &str, &Act) -> Result<String, Refusal>;
 pub(crate) fn run(project: &Project, which: Option<&str>, all: bool, command: Command) -> Done {
     let loops = Loops::of(project, which, all);
     if let (Some(which), None) = (which, &loops.chosen) {
-        return Err(Failure::new(format!("there is no loop \"{which}\"; `ralph status --all` shows all loops")));
+        return Err(find_loop::no_such(which));
     }
     let looks = Looks { colour: !ui::is_plain(), ascii: ralph_engine::sys::env::is_ascii_only() };
     let cannot = |e: io::Error| Failure::new(format!("the terminal cannot be drawn on: {e}"));

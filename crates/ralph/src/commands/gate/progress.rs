@@ -72,8 +72,7 @@ impl Progress {
             styled: false,
             interrupted: false,
         };
-        let live = if form == Form::Terminal { Live::ticking(state, TICK) } else { Live::still(state) };
-        Arc::new(Progress { form, together: together(gates), live })
+        Arc::new(Progress { form, together: together(gates), live: Live::of(form, state, TICK) })
     }
 
     /// Nothing is drawn any more.

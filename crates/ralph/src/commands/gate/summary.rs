@@ -49,7 +49,7 @@ fn unreadable(finding: &Finding) -> String {
 fn row(finding: &Finding, width: usize) {
     let name = clean(&finding.gate);
     let pad = " ".repeat(width - columns(&name));
-    let word = coloured(finding.verdict, &format!("{:<7}", finding.verdict.as_str()));
+    let word = ui::judged(finding.verdict, format!("{:<7}", finding.verdict.as_str()));
     ui::paragraph(format!("{}{pad}  {word}  {}", ui::bold(name), finding.told()), width + 11);
     if let Some(needs) = &finding.needs {
         ui::paragraph(format!("{:BELOW$}{}", "", clean(needs)), BELOW);
@@ -58,20 +58,12 @@ fn row(finding: &Finding, width: usize) {
 
 /// `pass (3.2 s)`
 pub(super) fn verdict(finding: &Finding) -> String {
-    format!("{} ({})", coloured(finding.verdict, finding.verdict.as_str()), seconds(finding.took_ms))
+    format!("{} ({})", ui::judged(finding.verdict, finding.verdict.as_str()), seconds(finding.took_ms))
 }
 
 /// `interrupted (3.2 s)`
 pub(super) fn interrupted(finding: &Finding) -> String {
     format!("{} ({})", ui::warn("interrupted"), seconds(finding.took_ms))
-}
-
-fn coloured(verdict: Verdict, word: &str) -> String {
-    match verdict {
-        Verdict::Pass => ui::good(word),
-        Verdict::Fail => ui::bad(word),
-        Verdict::Wait | Verdict::Unknown => ui::warn(word),
-    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "one digit after the point")]

@@ -1,7 +1,7 @@
-//! `ralph init --plugin`, also called `ralph plugin`: the plugin as a folder that Claude Code can install from, with this program inside.
+//! `ralph init --plugin`: the plugin as a folder that Claude Code can install from, with this program inside.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -17,24 +17,6 @@ use crate::{
     ui,
 };
 
-/// Write the Claude Code plugin into a folder; now `ralph init --plugin`
-///
-/// For machines where `ralph` is not on the PATH of Claude Code. Run it again after an update of ralph. It never replaces files that it did not write.
-#[derive(clap::Args)]
-#[command(after_help = "Example:
-  ralph plugin ~/.local/share/ralph-plugin
-  claude plugin marketplace add ~/.local/share/ralph-plugin
-  claude plugin install ralph@ralph-loop")]
-pub(crate) struct Args {
-    /// The folder; created if needed
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
-}
-
-pub(crate) fn run(args: &Args) -> Done {
-    write(&args.folder)
-}
-
 /// The file that tells what a folder offers.
 const OFFER: &str = ".claude-plugin/marketplace.json";
 /// Ralph's own is far smaller.
@@ -47,14 +29,13 @@ pub(super) fn write(folder: &Path) -> Done {
     let files = files(INSIDE).map_err(|e| Failure::new(e.to_string()))?;
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).chain([program.as_str()]).collect();
     may_write(&folder, &names, &program)?;
-    let cannot_write = |path: &Path, e: io::Error| Failure::new(format!("cannot write {}: {e}", path.display()));
     for (name, text) in &files {
         let path = folder.join(name);
-        sys::files::write_whole(&path, text.as_bytes()).map_err(|e| cannot_write(&path, e))?;
+        sys::files::write_whole(&path, text.as_bytes()).map_err(Failure::cannot_write(&path))?;
     }
     let exe = std::env::current_exe().map_err(|e| Failure::new(format!("cannot find this program: {e}")))?;
     let program = folder.join(program);
-    sys::files::place_program(&exe, &program).map_err(|e| cannot_write(&program, e))?;
+    sys::files::place_program(&exe, &program).map_err(Failure::cannot_write(&program))?;
     let shown = ui::path(&folder);
     ui::line(format!("{} {shown}", ui::good("Written:")));
     ui::line(format!("  claude plugin marketplace add {}", quoted(&shown)));
@@ -77,7 +58,7 @@ fn may_write(folder: &Path, names: &[&str], program: &str) -> Done {
     }
 }
 
-/// Whether an earlier `ralph plugin` wrote this folder. Ralph's own sources offer the same plugin, but without the program.
+/// Whether an earlier ralph wrote this folder. Ralph's own sources offer the same plugin, but without the program.
 fn is_earlier(folder: &Path, program: &str) -> bool {
     let is_plain = |name: &str| fs::symlink_metadata(folder.join(name)).is_ok_and(|meta| meta.is_file());
     let offer = || serde_json::from_slice::<Value>(&sys::files::read(&folder.join(OFFER), MAX_OFFER).ok()?).ok();

@@ -15,7 +15,7 @@ pub(super) fn step(guide: &mut Guide<'_>) -> Result<bool, Failure> {
     let records = Records::of_user();
     let (_, plan) = args.plan(project, &records)?;
     plan.changes.iter().try_for_each(Change::check)?;
-    show(&plan, args);
+    setup::summarise(&plan, &parts(&plan, args));
     if plan.changes.is_empty() {
         tell(&plan, false, args.scope(), project);
         return Ok(true);
@@ -45,11 +45,6 @@ fn question(scope: Scope) -> String {
         Scope::Local => "for you, in this project",
     };
     format!("Register ralph with Claude Code {whom}?")
-}
-
-/// What would change, and what the person should know.
-fn show(plan: &Plan, args: &Args) {
-    setup::summarise(plan, &parts(plan, args));
 }
 
 /// The parts of a settings file that change.

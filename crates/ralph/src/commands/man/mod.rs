@@ -59,12 +59,11 @@ pub(crate) fn run(args: &Args) -> Done {
 }
 
 fn write_all(root: &Command, dir: &Path) -> Done {
-    let cannot = |path: &Path, e: &std::io::Error| Failure::new(format!("cannot write {}: {e}", path.display()));
-    fs::create_dir_all(dir).map_err(|e| cannot(dir, &e))?;
+    fs::create_dir_all(dir).map_err(Failure::cannot_write(dir))?;
     let mut count = 0;
     for command in all_in(root) {
         let path = dir.join(page::file_name(command));
-        page::of(command, root).and_then(|source| files::write_whole(&path, &source)).map_err(|e| cannot(&path, &e))?;
+        page::of(command, root).and_then(|source| files::write_whole(&path, &source)).map_err(Failure::cannot_write(&path))?;
         count += 1;
     }
     ui::line(format!("{count} pages are in {}", ui::path(dir)));

@@ -1,11 +1,12 @@
 //! `ralph pr`: where the branch's pull request stands, and waiting for its checks.
 
+mod phase;
+mod progress;
+mod wait;
+
 use ralph_engine::store::project::Project;
 
-use crate::{
-    commands::{Which, phase, wait},
-    exit::Done,
-};
+use crate::{commands::Which, exit::Done};
 
 /// Show where the branch's pull request stands, or wait for its checks
 ///
@@ -35,10 +36,13 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// How long is waited unless the command line says: 8 hours.
+const LONGEST: u64 = 8 * 3_600_000;
+
 pub(crate) fn run(project: &Project, args: Args) -> Done {
     let Args { which, wait, timeout, json } = args;
     if wait {
-        wait::until_decided_or(project, which.get(), timeout.unwrap_or(wait::LONGEST), json)
+        wait::until_decided_or(project, which.get(), timeout.unwrap_or(LONGEST), json)
     } else {
         phase::tell(project, which.get(), json)
     }

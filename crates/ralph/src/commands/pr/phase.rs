@@ -1,4 +1,4 @@
-//! `ralph pr` without `--wait`, also called `ralph phase`: where the branch's pull request stands.
+//! `ralph pr` without `--wait`: where the branch's pull request stands.
 
 use std::time::Duration;
 
@@ -19,28 +19,6 @@ use crate::{
 /// How long git and GitHub may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Show how far the branch's pull request is; now `ralph pr`
-///
-/// Asks git about this branch, and GitHub, through gh, about its pull request and the checks on its head commit. p0: there is no open pull request. p1: it needs
-/// work, because CI is red, because commits are not pushed, or because it has conflicts. pending: CI has not decided. p2: CI is green, or it is merged.
-/// unknown: could not check, and why. With a loop that has to do with a pull request it speaks of that loop's; otherwise of the branch that is checked out.
-/// Exit code 1 if the phase is unknown.
-#[derive(clap::Args)]
-#[command(after_help = "Examples:
-  ralph phase
-  ralph phase --json | jq -r .phase")]
-pub(crate) struct Args {
-    /// The loop whose pull request is meant, by name or id
-    name: Option<String>,
-    /// For programs: JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    tell(project, args.name.as_deref(), args.json)
-}
-
 /// Shows the phase of the pull request of this loop, or of the branch.
 pub(super) fn tell(project: &Project, which: Option<&str>, json: bool) -> Done {
     let subject = match ops::choose(project, which, asker().session.as_deref()) {
@@ -59,7 +37,7 @@ pub(super) fn tell(project: &Project, which: Option<&str>, json: bool) -> Done {
 }
 
 /// `p1  the pull request needs work`, why, and what to do.
-pub(crate) fn show(report: &Report) {
+fn show(report: &Report) {
     let word = report.phase.as_str();
     let word = match report.phase {
         Phase::P2 => ui::good(word),

@@ -1,4 +1,4 @@
-//! The progress of `ralph wait`: what it waits for, for how long, and how long still.
+//! The progress of `ralph pr --wait`: what it waits for, for how long, and how long still.
 
 use std::{
     sync::Arc,
@@ -53,8 +53,7 @@ impl Progress {
     pub(super) fn begin(silent: bool, since: Millis) -> Arc<Self> {
         let form = Form::of(silent);
         let state = State { terminal: Terminal::stdout(), since, what: String::new(), next: Next::Looking };
-        let live = if form == Form::Terminal { Live::ticking(state, TICK) } else { Live::still(state) };
-        Arc::new(Progress { form, live })
+        Arc::new(Progress { form, live: Live::of(form, state, TICK) })
     }
 
     /// It waits for a moment that is known.

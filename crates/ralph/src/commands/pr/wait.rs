@@ -1,6 +1,4 @@
-//! `ralph pr --wait`, also called `ralph wait`: wait until a parked loop can go on.
-
-mod progress;
+//! `ralph pr --wait`: wait until a parked loop can go on.
 
 use std::{
     sync::Arc,
@@ -31,32 +29,12 @@ use ralph_engine::{
 use serde::Serialize;
 
 use crate::{
-    commands::{Which, asker, gate::summary},
+    commands::{asker, gate::summary},
     exit::{Done, Failure, INTERRUPTED, PARKED},
     ui,
 };
 
-use progress::Progress;
-
-/// Wait until something outside is decided; now `ralph pr --wait`
-///
-/// Nothing is spent meanwhile: no model runs, and no iteration is counted. Exit code 0 once it is decided, good or bad; 1 if only a person can go on; 75 if
-/// the time is up first. A session that waits is woken by itself; otherwise the last line says how to go on.
-#[derive(clap::Args)]
-#[command(after_help = "Examples:
-  ralph wait
-  ralph wait --timeout 30m || echo 'still not decided'
-  ralph wait && claude --continue -p /ralph-resume")]
-pub(crate) struct Args {
-    #[command(flatten)]
-    which: Which,
-    /// Wait no longer than this: 90s, 10m, 2h, or seconds
-    #[arg(long, value_name = "TIME", value_parser = ralph_core::gate::Command::parse_deadline, default_value = "8h")]
-    timeout: u64,
-    /// For programs: the findings as JSON
-    #[arg(long)]
-    json: bool,
-}
+use super::progress::Progress;
 
 /// The JSON.
 #[derive(Serialize)]
@@ -67,13 +45,6 @@ struct Report<'a> {
     decided: bool,
     waited_ms: u64,
     findings: &'a [Finding],
-}
-
-/// How long is waited unless the command line says: 8 hours.
-pub(super) const LONGEST: u64 = 8 * 3_600_000;
-
-pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    until_decided_or(project, args.which.get(), args.timeout, args.json)
 }
 
 /// Waits until what this loop waits for is decided, or so many milliseconds are over.

@@ -13,7 +13,7 @@ use crate::{
     commands::{Which, worktree_hint},
     exit::{Done, Failure},
     find_loop,
-    journal_lines::when,
+    journal_lines::last_event,
     term::{one_line::Brief, width::cut},
     ui,
 };
@@ -55,7 +55,7 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
         return Ok(());
     }
     let Some(ended) = &standing.last_ended else { return Err(find_loop::none_yet()) };
-    last(ended);
+    ui::paragraph(format!("Last loop: {} {}, {}. {REPORT}", clean(&ended.id), ended.ended(), last_event(ended)), 0);
     Err(Failure::no_loop())
 }
 
@@ -103,16 +103,10 @@ const ENDED: usize = 20;
 /// Each with its id, by which it can be brought back.
 fn those_that_ended(ended: &[View]) {
     for view in ended.iter().take(ENDED) {
-        let at = view.last_event_at.as_deref().map(when).unwrap_or_default();
-        let line = format!("  {}  {}, {at}  {}", clean(&view.id), view.ended(), clean(&view.prompt));
+        let line = format!("  {}  {}, {}  {}", clean(&view.id), view.ended(), last_event(view), clean(&view.prompt));
         ui::line(ui::dim(ui::width().map_or(line.clone(), |width| cut(&line, width))));
     }
     if ended.len() > ENDED {
         ui::line(ui::dim(format!("  and {} more that ended before", ended.len() - ENDED)));
     }
-}
-
-fn last(last: &View) {
-    let at = last.last_event_at.as_deref().map(when).unwrap_or_default();
-    ui::paragraph(format!("Last loop: {} {}, {at}. {REPORT}", clean(&last.id), last.ended()), 0);
 }

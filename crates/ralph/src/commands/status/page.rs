@@ -1,7 +1,6 @@
 //! One loop on one screen: what needs a person first, then how far it is, then the rest.
 
 use ralph_core::{
-    gate::Verdict,
     history::Denials,
     messages::ends_on,
     money::{self, Micros},
@@ -161,16 +160,11 @@ fn trouble(v: &View) {
 fn gate(gate: &GateView, widest: usize) {
     let name = cut(&clean(&gate.name), widest);
     let pad = " ".repeat(widest.saturating_sub(columns(&name)));
-    let verdict = gate.verdict.map(|verdict| format!("{}: ", verdict.as_str())).unwrap_or_default();
-    let taken = ui::VALUE + widest + 2 + verdict.len();
+    let verdict = gate.verdict.map(|verdict| (verdict, format!("{}: ", verdict.as_str())));
+    let taken = ui::VALUE + widest + 2 + verdict.as_ref().map_or(0, |(_, word)| word.len());
     let what = clean(&gate.what);
     let what = ui::width().map_or(what.clone(), |width| cut(&what, width.saturating_sub(taken).max(12)));
-    let verdict = match gate.verdict {
-        Some(Verdict::Pass) => ui::good(verdict),
-        Some(Verdict::Fail) => ui::bad(verdict),
-        Some(Verdict::Wait | Verdict::Unknown) => ui::warn(verdict),
-        None => verdict,
-    };
+    let verdict = verdict.map(|(verdict, word)| ui::judged(verdict, word)).unwrap_or_default();
     ui::drawn("gate", &format!("{name}{pad}  {verdict}{what}"));
 }
 

@@ -4,7 +4,7 @@ use ralph_core::{
     history::Ended,
     judge::{Code, Ending},
     messages::ends_on,
-    text::{clean, of_limit, opening, time::in_words},
+    text::{clean, count, iterations, of_limit, opening, time::in_words},
 };
 use ralph_engine::view::{Carrier, Status, View};
 use ratatui::style::Style;
@@ -64,8 +64,7 @@ fn second(scene: &Scene<'_>) -> ratatui::text::Line<'static> {
     let iteration = format!("iteration {}", of_limit(view.iteration, view.max_iterations));
     let started = history.started.map(|at| format!("started {}", scene.ago(at)));
     let end = view.file.is_some().then(|| format!("ends on {}", ends_on(view.completion_promise.as_deref(), !view.gates.is_empty())));
-    let reading =
-        scene.followed.is_behind.then(|| format!("reading the journal: {}", ralph_core::text::count(history.records, "line", "lines")));
+    let reading = scene.followed.is_behind.then(|| format!("reading the journal: {}", count(history.records, "line", "lines")));
     let all = [reading, Some(iteration), end, started];
     parts(Row::new(scene.width), all.into_iter().flatten().map(|text| (clean(&text), DIM))).line()
 }
@@ -102,10 +101,8 @@ fn all_needs(scene: &Scene<'_>) -> Vec<(String, Style)> {
         all.push((format!("denied, with no person to ask: {}", rules.join(", ")), WARN));
     }
     all.extend(view.warnings.iter().take(2).map(|warning| (warning.clone(), WARN)));
-    match history.unreadable {
-        0 => {}
-        1 => all.push(("1 line of the journal cannot be read".to_owned(), WARN)),
-        n => all.push((format!("{n} lines of the journal cannot be read"), WARN)),
+    if history.unreadable > 0 {
+        all.push((format!("{} of the journal cannot be read", count(history.unreadable, "line", "lines")), WARN));
     }
     all.extend(view.notes.iter().map(|note| match note.told_in {
         Some(iteration) => (format!("note {} was delivered in iteration {iteration}: {}", note.id, note.text), DIM),
@@ -128,10 +125,7 @@ fn gates_in_need(view: &View) -> impl Iterator<Item = String> {
 
 /// How it ended, why, and what to type next.
 fn ending(scene: &Scene<'_>, ended: Option<Ended>) -> Vec<(String, Style)> {
-    let rounds = match scene.history().rounds.len() {
-        1 => "1 iteration".to_owned(),
-        n => format!("{n} iterations"),
-    };
+    let rounds = iterations(scene.history().rounds.len() as u64);
     let took = in_words(scene.view.spent_ms);
     let Some(ended) = ended else {
         let gone = "its file is gone, and no ending is written down: it was removed".to_owned();
