@@ -37,7 +37,6 @@ pub(crate) fn step(v: &View) -> Option<String> {
     })
 }
 
-/// How a paused loop goes on.
 fn after_a_pause(v: &View) -> String {
     let goes_on = if v.by_run { again(v) } else { "`ralph resume`".to_owned() };
     let why = v.paused_at.map(|n| format!(" `ralph explain {n}` says why it paused.")).unwrap_or_default();
@@ -142,7 +141,6 @@ fn is_until(v: &View) -> bool {
     v.waits.as_ref().is_some_and(|waits| waits.until.is_some())
 }
 
-/// How a parked loop goes on.
 fn after_the_wait(v: &View) -> String {
     match v.waits.as_ref().map(|waits| waits.by) {
         Some(Waiter::Runner) => format!("`ralph run` goes on by itself{}", v.waits.as_ref().and_then(left).unwrap_or_default()),

@@ -13,7 +13,6 @@ use crate::exit::{BLOCKED, FAILED, Failure};
 enum Rule {
     Allowed,
     Refused,
-    /// With one of these options.
     RefusedWith(&'static [&'static str]),
     RefusedWithout(&'static str),
 }
@@ -58,7 +57,6 @@ const TABLE: [(&str, Rule, &str); 28] = [
     ("man", Rule::RefusedWith(&["dir"]), "it would write files that the agent may not be allowed to"),
 ];
 
-/// The refusal of a command, with these arguments, in an agent's shell.
 pub(crate) fn refusal(command: &str, args: &ArgMatches) -> Option<Failure> {
     let (_, rule, why) = TABLE.iter().find(|(name, ..)| *name == command)?;
     let is_given = |option: &str| matches!(args.value_source(option), Some(clap::parser::ValueSource::CommandLine));

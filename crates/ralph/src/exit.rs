@@ -6,21 +6,13 @@ use ralph_engine::{ops::Refusal, run::events::End, setup, store};
 
 use crate::ui;
 
-/// Something went wrong, or was refused.
 pub(crate) const FAILED: u8 = End::Failed.exit();
-/// The command line makes no sense.
 pub(crate) const USAGE: u8 = 2;
-/// There is no loop to do it to.
 pub(crate) const NO_LOOP: u8 = 3;
-/// A run reached a limit of its loop.
 pub(crate) const CAPPED: u8 = End::Capped.exit();
-/// Iterations changed nothing.
 pub(crate) const STALLED: u8 = End::Stalled.exit();
-/// Only a person can go on.
 pub(crate) const BLOCKED: u8 = End::Blocked.exit();
-/// Something outside is not decided yet: try again later.
 pub(crate) const PARKED: u8 = End::Parked.exit();
-/// A person or the system ended it before it was done.
 pub(crate) const INTERRUPTED: u8 = End::Interrupted.exit();
 
 /// The exit codes: in a word, and in a sentence.
@@ -114,7 +106,6 @@ impl From<setup::Problem> for Failure {
     }
 }
 
-/// The result of a command.
 pub(crate) type Done = Result<(), Failure>;
 
 /// With `--json`, a program finds JSON on standard output whatever happens.

@@ -77,7 +77,6 @@ pub(crate) fn instead_of_the_newest(project: &Project, id: &str) -> Option<Strin
     Some(format!("The loop {} has no snapshots: this is about {}.", clean(&newest.id), clean(id)))
 }
 
-/// The records of a journal file.
 pub(crate) fn read(path: &Path) -> Result<(Vec<Record>, usize), Failure> {
     let bytes = journal::read(path).map_err(Failure::cannot_read(path))?;
     Ok(records(&bytes))

@@ -26,7 +26,6 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("For other programs", &["bundle"]),
 ];
 
-/// The environment variables, and what ralph takes from them.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (
         "RALPH_DISABLE",
@@ -208,9 +207,10 @@ fn complete(command: Command) -> Command {
     let groups = |command: &Command| shown(command, &sections(command));
     paged(command, groups, |command| {
         let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let codes = exit_codes();
+        let codes: Vec<String> = exit::EXIT_CODES.iter().map(|(code, word, _)| format!("{code} {word}")).collect();
+        let codes = codes.join(", ");
         format!(
-            "{examples}\n\n{codes}\n\n`ralph help COMMAND` says more about a command. `ralph man` shows all of it as a page, with the variables and files that \
+            "{examples}\n\nExit codes: {codes}\n\n`ralph help COMMAND` says more about a command. `ralph man` shows all of it as a page, with the variables and files that \
              ralph uses.\n\nFor programs:\n  {FOR_PROGRAMS}"
         )
     })
@@ -287,15 +287,9 @@ pub(crate) fn is_heading(line: &str) -> bool {
     line.ends_with(':') && !line.starts_with(' ')
 }
 
-pub(crate) fn exit_codes() -> String {
-    let codes: Vec<String> = exit::EXIT_CODES.iter().map(|(code, word, _)| format!("{code} {word}")).collect();
-    format!("Exit codes: {}", codes.join(", "))
-}
-
 /// Commands under a title. Clap knows groups for options only, so this part of its template is made here, from the commands themselves.
 type Section<'a> = (&'a str, Vec<&'a str>);
 
-/// The commands in their groups.
 fn sections(command: &Command) -> Vec<Section<'_>> {
     let shown = || command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name);
     let mut all: Vec<Section<'_>> = GROUPS.iter().map(|(title, names)| (*title, names.to_vec())).collect();

@@ -118,7 +118,6 @@ pub(crate) fn in_thousands(n: u64) -> String {
     }
 }
 
-/// The next step, in words.
 pub(crate) fn of_then(then: Then) -> String {
     match then {
         Then::Judge => "it is judged".to_owned(),
@@ -166,7 +165,6 @@ pub(crate) fn zone() -> &'static TimeZone {
     if cfg!(test) { &UTC } else { clock::zone() }
 }
 
-/// Enough of an id to recognise it.
 pub(crate) fn short(id: Option<&str>) -> &str {
     let id = id.unwrap_or("none");
     id.get(..8).unwrap_or(id)

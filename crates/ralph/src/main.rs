@@ -39,7 +39,6 @@ fn main() -> std::process::ExitCode {
     std::process::ExitCode::from(start())
 }
 
-/// Runs the program; the result is its exit code.
 fn start() -> u8 {
     let mut args = std::env::args_os().skip(1);
     match args.next() {

@@ -108,7 +108,6 @@ fn gates(findings: &[Finding]) -> String {
     findings.iter().map(one).collect::<Vec<_>>().join("  ")
 }
 
-/// The problem with the claim, if it was that.
 pub(crate) fn of_claim(code: Code) -> Option<String> {
     let what = match code {
         Code::PromiseMissing => "not claimed yet",

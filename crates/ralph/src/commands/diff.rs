@@ -15,7 +15,6 @@ use crate::{
     find_loop, ui,
 };
 
-/// How long git may take.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Show what the iterations of a loop changed in the files

@@ -18,7 +18,6 @@ use crate::{
 };
 
 const HEADS: [&str; 7] = ["FOLDER", "LOOP", "STATUS", "ITERATION", "TIME", "LAST EVENT", "PROMPT"];
-/// Columns between two cells.
 const GAP: usize = 2;
 /// Less of a prompt than this says nothing.
 const SHORTEST_PROMPT: usize = 12;

@@ -287,7 +287,6 @@ impl Called {
     }
 }
 
-/// All commands and their options.
 pub(crate) fn tree() -> clap::Command {
     let tree = help::in_order(Cli::command());
     let name = |sub: &clap::Command| PossibleValue::new(sub.get_name().to_owned()).hide(sub.is_hide_set());

@@ -113,7 +113,6 @@ fn show(done: &RolledBack) {
     }
 }
 
-/// The fate of the commits.
 fn branch(done: &RolledBack) {
     let branch = done.branch.as_deref().map_or("HEAD", |name| name.trim_start_matches("refs/heads/"));
     let above = count(done.commits_above.len() as u64, "commit", "commits");

@@ -44,7 +44,6 @@ pub(crate) fn summarise(plan: &Plan, parts: &str) {
     tell_notes(plan);
 }
 
-/// What a change would do to its file.
 fn will(change: &Change) -> String {
     ui::bold(match (&change.before, &change.after) {
         (None, _) => "will write ",

@@ -116,7 +116,6 @@ fn within(project: &Project, path: &Path) -> Result<String, Failure> {
     Ok(inside.to_string_lossy().replace('\\', "/"))
 }
 
-/// Shows what a person is asked to trust.
 pub(super) fn review(project: &Project, new: &[&Source]) {
     for source in new {
         show(source);
@@ -138,7 +137,6 @@ pub(super) fn ask_to_trust(new: &[&Source]) -> Answer {
     ask::ask(question, Answer::No, about)
 }
 
-/// Trusts it, and says so.
 pub(super) fn allow(project: &Project, new: &[&Source]) -> Done {
     Source::allow(project, new)?;
     ui::paragraph(format!("{} {}. {}", ui::good("Trusted:"), names(new), asks_again(new)), 0);
@@ -161,7 +159,6 @@ fn names(sources: &[&Source]) -> String {
     sources.iter().map(|source| visible(&source.origin)).collect::<Vec<_>>().join(", ")
 }
 
-/// When the next question comes.
 fn asks_again(sources: &[&Source]) -> &'static str {
     match (sources.iter().any(|source| source.is_trusted_whole()), sources.iter().all(|source| source.is_trusted_whole())) {
         (_, true) => "A changed file asks again.",
@@ -213,7 +210,6 @@ fn lines_of(run: &Run) -> Vec<String> {
     lines
 }
 
-/// Where it runs, with what, and for how long.
 fn around(named: &Named) -> String {
     let command = &named.command;
     let mut parts = vec![if matches!(command.run, Run::Shell(_)) { "in the shell" } else { "without a shell" }.to_owned()];

@@ -34,7 +34,6 @@ use crate::{
     ui,
 };
 
-/// So many projects are named before a purge.
 const MOST_PROJECTS: usize = 20;
 
 /// Remove the hook and the commands, and restore every file
@@ -136,7 +135,6 @@ fn is_of_cargo(program: &Path) -> bool {
     list.is_some_and(|list| list.contains("ralph-loop "))
 }
 
-/// Shows what goes, and asks.
 fn may_purge(project: &Project, purge: &Purge, args: &Args) -> Done {
     if let Some(live) = view::live(project).first() {
         return Err(Failure::new(format!("the loop {} is live: `ralph cancel` ends it. Nothing was changed", clean(&live.id))));

@@ -23,7 +23,6 @@ pub(super) fn check(case: &Case) -> Vec<Finding> {
     agents::known().flat_map(|host| of_agent(case, host)).collect()
 }
 
-/// Whether ralph is registered with any of them.
 pub(super) fn any_is_registered() -> bool {
     agents::known().any(Host::is_registered)
 }

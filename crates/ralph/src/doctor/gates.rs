@@ -75,7 +75,6 @@ fn distrusted(case: &Case, source: &Source) -> Option<Finding> {
     Some(finding.fix("ralph trust"))
 }
 
-/// Whether the hook is registered for an event.
 fn is_heard(case: &Case, event: &str) -> bool {
     case.survey.ours().iter().any(|r| r.hook.answers(event))
 }
@@ -143,7 +142,6 @@ fn program(run: &Run) -> Option<&str> {
     }
 }
 
-/// Words that the shell understands by itself.
 const OF_THE_SHELL: [&str; 34] = [
     ".", ":", "alias", "break", "case", "cd", "command", "continue", "echo", "eval", "exec", "exit", "export", "false", "for", "function",
     "if", "local", "printf", "pwd", "read", "return", "set", "shift", "source", "test", "time", "trap", "true", "type", "ulimit", "umask",

@@ -124,7 +124,7 @@ fn registered(case: &Case) -> Vec<Finding> {
     findings.extend(missing_events(case, &ours));
     findings.extend(ours.iter().filter_map(|r| in_the_wrong_place(case, r)));
     findings.extend(ours.iter().filter_map(|r| another_program(case, &ours, r)));
-    findings.extend(limits_of_time(case, &ours));
+    findings.extend(ours.iter().filter_map(|r| limit_of_time(case, r)));
     findings
 }
 
@@ -137,7 +137,6 @@ pub(super) fn called(hook: &Hook) -> String {
     }
 }
 
-/// The thing that a hook waits for.
 fn awaited(hook: &Hook) -> &'static str {
     if hook.event == "Stop" { "CI" } else { "the model's service" }
 }
@@ -181,12 +180,8 @@ fn another_program(case: &Case, ours: &[Registration], r: &Registration) -> Opti
 }
 
 /// The client kills a hook at the entry's `timeout`, without a word; the hook knows of it only by its argument.
-fn limits_of_time(case: &Case, ours: &[Registration]) -> Vec<Finding> {
-    let with_limit = |r: &Registration| Hook::of_line(&r.hook.event, &r.hook.line).filter(|hook| hook.measures());
-    ours.iter().filter_map(|r| limit_of_time(case, with_limit(r)?, r)).collect()
-}
-
-fn limit_of_time(case: &Case, hook: &Hook, r: &Registration) -> Option<Finding> {
+fn limit_of_time(case: &Case, r: &Registration) -> Option<Finding> {
+    let hook = Hook::of_line(&r.hook.event, &r.hook.line).filter(|hook| hook.measures())?;
     let (called, origin, told) = (called(hook), &r.origin, r.hook.line.limit());
     let given = match r.hook.timeout {
         Some(given) if given < 5.0 => {
@@ -261,7 +256,6 @@ pub(super) fn registering_again(case: &Case, ours: &[Registration], finding: Fin
     }
 }
 
-/// The settings that register the hook.
 fn scope_of(ours: &[Registration]) -> Option<Scope> {
     ours.iter().find_map(|r| if let Origin::Settings(scope) = r.origin { Some(scope) } else { None })
 }

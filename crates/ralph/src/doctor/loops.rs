@@ -29,7 +29,6 @@ use crate::{advice, journal_lines::quoted};
 const ABANDONED: Duration = Duration::from_mins(1);
 /// Older problems have been seen, or are over.
 const TOLD_MS: i64 = 7 * 24 * 3_600_000;
-/// How many are shown.
 const MOST_TROUBLES: usize = 5;
 /// No system that ralph runs on gives a process a larger number.
 const MAX_PID: u32 = 4_194_304;

@@ -41,7 +41,6 @@ pub(crate) struct Finding {
     pub(crate) id: &'static str,
     pub(crate) severity: Severity,
     pub(crate) what: String,
-    /// A command that fixes it.
     pub(crate) fix: Option<String>,
     /// The fix, where no command can do it.
     pub(crate) advice: Option<String>,
@@ -108,7 +107,6 @@ impl Case {
         findings.filter(matters).collect()
     }
 
-    /// Prints it on standard error.
     pub(crate) fn warn(&self) {
         warn(self.before_a_loop());
     }

@@ -28,12 +28,14 @@ pub(crate) enum Repair {
     /// Take the hooks out, as `ralph uninstall` does. The commands stay: they work with the hook that is left.
     Unregister(Scope),
     /// Have git ignore paths, in this clone only: in a file of the repository's own folder, `within`.
-    Exclude { file: PathBuf, within: PathBuf, lines: Vec<String> },
-    /// Write ralph's own `.gitignore` again.
+    Exclude {
+        file: PathBuf,
+        within: PathBuf,
+        lines: Vec<String>,
+    },
     Prepare,
     /// Write the settings back that make a conversation shorter.
     SwitchOff,
-    /// Remove what an interrupted ralph left.
     Remove(Vec<PathBuf>),
 }
 

@@ -83,7 +83,6 @@ impl Told {
         self.text("/session_id").map(str::to_owned).or_else(client::session)
     }
 
-    /// Where the client is now.
     fn folder(&self) -> PathBuf {
         let told = self.text("/workspace/current_dir").or_else(|| self.text("/cwd"));
         told.map(PathBuf::from).filter(|dir| dir.is_dir()).unwrap_or_else(|| PathBuf::from("."))

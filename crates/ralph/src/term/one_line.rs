@@ -41,7 +41,6 @@ enum Rank {
     Context,
 }
 
-/// The line in the making.
 pub(crate) struct Brief(Vec<(Rank, String)>);
 
 impl Brief {
@@ -69,7 +68,6 @@ impl Brief {
         fit(self.0, width.unwrap_or(usize::MAX))
     }
 
-    /// How much room the least of it takes.
     pub(crate) fn shortest(&self) -> usize {
         self.0.first().map_or(0, |(_, head)| columns(head))
     }

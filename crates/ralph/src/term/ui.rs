@@ -64,7 +64,6 @@ pub(crate) fn is_forced() -> bool {
     anstream::ColorChoice::global() == anstream::ColorChoice::Always || !stdout().is_terminal()
 }
 
-/// One line on standard output.
 pub(crate) fn line(text: impl Display) {
     let _ = writeln!(anstream::stdout().lock(), "{text}");
 }
@@ -111,7 +110,6 @@ pub(crate) fn harmless(text: &str) -> String {
     text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
 }
 
-/// A path as it may be shown.
 pub(crate) fn path(path: &Path) -> String {
     clean(&path.display().to_string())
 }
@@ -181,7 +179,10 @@ fn labelled(label: &str, value: &str) -> String {
 
 /// A value as pretty JSON on standard output.
 pub(crate) fn json(value: &impl serde::Serialize) {
-    try_json(&serde_json::to_string_pretty(value).unwrap_or_else(|e| failed_json(&e)));
+    try_json(
+        &serde_json::to_string_pretty(value)
+            .unwrap_or_else(|e| serde_json::json!({ "error": { "kind": "failed", "message": e.to_string() } }).to_string()),
+    );
 }
 
 /// JSON as it is, and whether the reader is still there. No style ever gets into it, whatever was asked for.
@@ -220,8 +221,4 @@ fn first_unseen(text: &str) -> Option<(usize, char)> {
         }
         at += c.len_utf8();
     }
-}
-
-fn failed_json(e: &serde_json::Error) -> String {
-    serde_json::json!({ "error": { "kind": "failed", "message": e.to_string() } }).to_string()
 }

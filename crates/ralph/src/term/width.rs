@@ -2,7 +2,6 @@
 
 use unicode_width::UnicodeWidthChar;
 
-/// Between the parts of a line.
 pub(crate) const DOT: &str = " · ";
 
 /// Asks a terminal to draw the character before it as a picture, which is wider than the character.

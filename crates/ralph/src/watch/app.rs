@@ -46,7 +46,6 @@ pub(super) enum Face {
     Help,
 }
 
-/// The question in the last line.
 pub(super) enum Asks {
     Nothing,
     /// Whether this loop, by its id, should end.
@@ -100,7 +99,6 @@ pub(super) struct App {
     pub(super) looked: bool,
 }
 
-/// Something happened less than a minute ago: its age is told in seconds.
 fn is_recent(view: &View) -> bool {
     let last = view.last_event_at.as_deref().and_then(time::parse);
     last.is_some_and(|at| (0..60_000).contains(&clock::now().saturating_sub(at)))
@@ -108,7 +106,7 @@ fn is_recent(view: &View) -> bool {
 
 impl App {
     pub(super) fn new(mut loops: Loops, command: Command) -> Self {
-        let face = if loops.is_of_all() && loops.entries.len() > 1 { Face::Overview } else { Face::Loop };
+        let face = if loops.all && loops.entries.len() > 1 { Face::Overview } else { Face::Loop };
         if face == Face::Overview {
             loops.choose(0);
         }
@@ -240,8 +238,8 @@ impl App {
     fn back(&mut self) -> Then {
         match self.face {
             Face::Log | Face::Help => self.face = Face::Loop,
-            Face::Loop if self.loops.is_of_all() && self.loops.entries.len() > 1 => self.face = Face::Overview,
-            Face::Overview if !self.loops.is_of_all() => self.show_the_chosen(),
+            Face::Loop if self.loops.all && self.loops.entries.len() > 1 => self.face = Face::Overview,
+            Face::Overview if !self.loops.all => self.show_the_chosen(),
             Face::Loop | Face::Overview => return Then::Quits,
         }
         Then::GoesOn
@@ -419,7 +417,6 @@ impl App {
         self.follow();
     }
 
-    /// The chosen loop has ended.
     pub(super) fn is_over(&self) -> bool {
         self.loops.chosen().is_some_and(|entry| entry.view.file.is_none())
     }

@@ -15,7 +15,6 @@ use std::{
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use ralph_engine::sys::{signals::Call, terminal};
 
-/// How long the rest of a key's sequence may take.
 const REST_OF_A_KEY: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
@@ -31,10 +30,9 @@ pub(super) enum Happening {
     End,
 }
 
-/// Where they come in.
 pub(super) struct Happenings {
     receiver: Receiver<Happening>,
-    changed: Changed,
+    pub(super) changed: Changed,
     pub(super) sender: Sender<Happening>,
 }
 
@@ -51,7 +49,7 @@ impl Changed {
         was_empty && !set.is_empty()
     }
 
-    fn take(&self) -> BTreeSet<PathBuf> {
+    pub(super) fn take(&self) -> BTreeSet<PathBuf> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -74,15 +72,6 @@ impl Happenings {
             let _ = of_keys.send(Happening::End);
         })?;
         Ok(Happenings { receiver, changed: Changed::default(), sender })
-    }
-
-    /// The set that the file watcher notes them in.
-    pub(super) fn changes(&self) -> Changed {
-        self.changed.clone()
-    }
-
-    pub(super) fn changed(&self) -> BTreeSet<PathBuf> {
-        self.changed.take()
     }
 
     /// The next one, or `None` if the time has passed.

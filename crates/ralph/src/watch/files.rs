@@ -40,7 +40,10 @@ impl Watched {
         for gone in self.folders.difference(&wanted) {
             let _ = watcher.unwatch(gone);
         }
-        self.folders = wanted.into_iter().filter(|folder| self.folders.contains(folder) || watch(watcher, folder)).collect();
+        self.folders = wanted
+            .into_iter()
+            .filter(|folder| self.folders.contains(folder) || watcher.watch(folder, RecursiveMode::NonRecursive).is_ok())
+            .collect();
     }
 
     /// A folder that was removed is not watched any more, even if another one takes its place.
@@ -51,10 +54,6 @@ impl Watched {
             let _ = watcher.unwatch(gone);
         }
     }
-}
-
-fn watch(watcher: &mut RecommendedWatcher, folder: &Path) -> bool {
-    watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()
 }
 
 /// The folder as the system calls it, which is how changes in it are told.

@@ -41,7 +41,6 @@ const LONGEST_LINE: usize = 16 << 20;
 /// How many lines of the log are kept; `ralph log` has all of them.
 pub(super) const LOG: usize = 5_000;
 const RULINGS: usize = 100;
-/// How much of a line is kept.
 const WORDS: usize = 400;
 
 pub(super) struct Followed {
@@ -60,7 +59,6 @@ pub(super) struct Followed {
     pub(super) doing: Option<Doing>,
 }
 
-/// A ruling in words.
 pub(super) struct Ruled {
     pub(super) at: Millis,
     pub(super) stop: u64,
@@ -69,7 +67,6 @@ pub(super) struct Ruled {
     pub(super) words: String,
 }
 
-/// A line of the log.
 pub(super) struct Logged {
     pub(super) at: String,
     pub(super) words: String,
@@ -195,7 +192,6 @@ fn push<T>(kept: &mut VecDeque<T>, one: T, most: usize) -> bool {
     is_full
 }
 
-/// A ruling and its reason.
 fn in_words(e: &Evidence, ruling: &Ruling) -> String {
     if let Some(line) = messages::ending(e, ruling, Reader::Terminal) {
         return line;

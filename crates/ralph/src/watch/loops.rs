@@ -1,9 +1,6 @@
 //! The loops that can be looked at: those of the project and its working trees, or of all the user's projects.
 
-use std::{
-    collections::VecDeque,
-    path::{Path, PathBuf},
-};
+use std::{collections::VecDeque, path::PathBuf};
 
 use ralph_core::text::time::Millis;
 use ralph_engine::{
@@ -17,13 +14,16 @@ const STAY: usize = 5;
 /// So many of a project are in the list.
 const LISTED: usize = 20;
 
-/// One of them.
 pub(super) struct Entry {
     pub(super) project: Project,
     pub(super) view: View,
 }
 
 impl Entry {
+    fn of(project: &Project, view: View) -> Self {
+        Entry { project: project.clone(), view }
+    }
+
     fn which(&self) -> Which {
         Which { root: self.view.project.clone(), id: self.view.id.clone() }
     }
@@ -41,11 +41,11 @@ pub(super) struct Which {
 }
 
 pub(super) struct Loops {
-    here: Project,
-    all: bool,
+    pub(super) here: Project,
+    /// Of all projects.
+    pub(super) all: bool,
     /// The person named it.
     asked: Option<String>,
-    /// Where they are.
     projects: Vec<Project>,
     pub(super) entries: Vec<Entry>,
     pub(super) chosen: Option<Which>,
@@ -53,7 +53,6 @@ pub(super) struct Loops {
     was_over: bool,
     /// Those that ended while a person looked: they stay, so that they can be brought back.
     stay: VecDeque<Which>,
-    /// When they were last looked at.
     pub(super) seen: Millis,
     /// The list is on the screen: with those that ended before anybody looked.
     pub(super) with_ended: bool,
@@ -61,17 +60,15 @@ pub(super) struct Loops {
 
 impl Loops {
     pub(super) fn of(here: &Project, asked: Option<&str>, all: bool) -> Self {
-        let asked = asked.map(str::to_owned);
-        let (projects, entries, stay) = (Vec::new(), Vec::new(), VecDeque::new());
         let mut loops = Loops {
             here: here.clone(),
             all,
-            asked,
-            projects,
-            entries,
+            asked: asked.map(str::to_owned),
+            projects: Vec::new(),
+            entries: Vec::new(),
             chosen: None,
             was_over: false,
-            stay,
+            stay: VecDeque::new(),
             seen: clock::now(),
             with_ended: false,
         };
@@ -183,7 +180,6 @@ impl Loops {
         }
     }
 
-    /// The folders in which loops come, change and go.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let of = |project: &Project| [project.claude(), project.own().join("journal"), project.own().join("worktrees")];
         self.projects.iter().flat_map(of).collect()
@@ -192,14 +188,6 @@ impl Loops {
     /// Whether anybody works on any of them.
     pub(super) fn is_busy(&self) -> bool {
         self.entries.iter().any(|entry| is_busy(&entry.view))
-    }
-
-    pub(super) fn is_of_all(&self) -> bool {
-        self.all
-    }
-
-    pub(super) fn root(&self) -> &Path {
-        self.here.root()
     }
 }
 
@@ -213,20 +201,19 @@ fn is_called(view: &View, name: &str) -> bool {
 }
 
 fn live(project: &Project) -> Vec<Entry> {
-    view::live(project).into_iter().map(|view| Entry { project: project.clone(), view }).collect()
+    view::live(project).into_iter().map(|view| Entry::of(project, view)).collect()
 }
 
 /// The loops of a project that are known, and below them the newest of those that ended.
 fn with_ended(project: &Project, known: &[Entry]) -> Vec<Entry> {
-    let of = |view: View| Entry { project: project.clone(), view };
     let (here, ids): (Vec<&Entry>, Vec<&str>) =
         known.iter().filter(|entry| entry.project == *project).map(|entry| (entry, entry.view.id.as_str())).unzip();
-    let further = view::ended(project).into_iter().filter(|view| !ids.contains(&view.id.as_str())).take(LISTED).map(of);
-    here.into_iter().map(|entry| of(entry.view.clone())).chain(further).collect()
+    let further = view::ended(project).into_iter().filter(|view| !ids.contains(&view.id.as_str())).take(LISTED);
+    here.into_iter().map(|entry| entry.view.clone()).chain(further).map(|view| Entry::of(project, view)).collect()
 }
 
 fn ended(project: &Project, is_meant: impl Fn(&View) -> bool) -> Option<Entry> {
-    view::ended(project).into_iter().find(|view| is_meant(view)).map(|view| Entry { project: project.clone(), view })
+    view::ended(project).into_iter().find(|view| is_meant(view)).map(|view| Entry::of(project, view))
 }
 
 #[cfg(test)]

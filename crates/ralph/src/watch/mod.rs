@@ -40,7 +40,6 @@ use crate::{
 
 /// The shortest time between two pictures: a person sees no more.
 const BETWEEN_PICTURES: Duration = Duration::from_millis(100);
-/// How long the system may take to stop this process.
 const STEPPING_ASIDE: Duration = Duration::from_millis(300);
 
 /// The effects of keys on a loop.
@@ -63,7 +62,7 @@ pub(crate) fn run(project: &Project, which: Option<&str>, all: bool, command: Co
     let cannot = |e: io::Error| Failure::new(format!("the terminal cannot be drawn on: {e}"));
     let happenings = Happenings::listen().map_err(cannot)?;
     let screen = Screen::take().map_err(cannot)?;
-    let watched = Watched::new(happenings.changes(), happenings.sender.clone());
+    let watched = Watched::new(happenings.changed.clone(), happenings.sender.clone());
     // A terminal that has gone away is no error, and there is no place left to print one.
     let _ = Watch { app: App::new(loops, command), screen, happenings, watched, looks, drawn: None }.run();
     Ok(())
@@ -75,7 +74,6 @@ struct Watch {
     happenings: Happenings,
     watched: Watched,
     looks: Looks,
-    /// When the last picture was drawn.
     drawn: Option<Instant>,
 }
 
@@ -134,7 +132,7 @@ impl Watch {
             Happening::Continued => self.screen.again()?,
             Happening::Paste(text) => self.app.paste(&text),
             Happening::Files => {
-                let changed = self.happenings.changed();
+                let changed = self.happenings.changed.take();
                 self.changed(&changed);
             }
             Happening::Key(key) => match self.app.key(key) {

@@ -33,7 +33,6 @@ pub(super) struct Screen {
 
 type Drawing = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
-/// A picture with nothing on it.
 fn blank() -> std::io::Result<ManuallyDrop<Drawing>> {
     Terminal::new(CrosstermBackend::new(BufWriter::new(stdout()))).map(ManuallyDrop::new)
 }

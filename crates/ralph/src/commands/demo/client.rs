@@ -19,7 +19,6 @@ use serde_json::{Value, json};
 
 use crate::exit::Failure;
 
-/// The variable that names the user's state folder.
 const STATE: &str = if cfg!(windows) { "LOCALAPPDATA" } else { "XDG_STATE_HOME" };
 
 const SESSION: &str = "0de30000-0000-4000-8000-000000000001";
@@ -37,7 +36,6 @@ pub(super) struct Client {
     took: Vec<(Duration, bool)>,
 }
 
-/// The hook's answer.
 pub(super) struct Answer {
     /// For the person.
     pub(super) line: String,

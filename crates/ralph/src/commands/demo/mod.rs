@@ -14,7 +14,6 @@ use crate::exit::{Done, Failure};
 
 use self::{client::Client, notes::Notes, stage::Stage};
 
-/// The beginning of the names of its temporary folders.
 const PREFIX: &str = "ralph-demo-";
 
 /// Watch ralph at work: a scripted agent, a real project, the real hook

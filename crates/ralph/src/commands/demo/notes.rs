@@ -26,7 +26,6 @@ done
 exit $dead
 "#;
 
-/// A folder with notes.
 pub(super) struct Notes {
     folder: PathBuf,
 }
@@ -72,7 +71,6 @@ fn read(path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(Failure::cannot_read(path))
 }
 
-/// Where the links of a page lead.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(to, _)| to)
 }

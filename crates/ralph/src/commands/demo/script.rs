@@ -53,7 +53,6 @@ pub(super) fn farewell(stage: &mut Stage, client: &Client, kept: Option<&Path>) 
     stage.hint("ralph init", "sets ralph up for Claude Code, `ralph doctor` checks it.");
 }
 
-/// The person types a command.
 fn types(stage: &mut Stage, client: &mut Client, command: &str) -> Done {
     stage.types("> ", command);
     let answer = client.submit(command)?;

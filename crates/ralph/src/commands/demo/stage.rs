@@ -28,7 +28,6 @@ const DIM: Style = Style::new().dimmed();
 const TAG: Style = AnsiColor::Cyan.on_default();
 const PROMPT: Style = AnsiColor::Magenta.on_default().bold();
 
-/// A terminal to play on.
 pub(super) struct Stage {
     width: usize,
     /// A person watches it happen; in a pipe, or when the reader has gone, nothing waits.
@@ -60,19 +59,16 @@ impl Stage {
         }
     }
 
-    /// The agent uses a tool.
     pub(super) fn tool(&mut self, text: &str) {
         self.scene();
         self.show(&ui::good("● "), text, PLAIN);
     }
 
-    /// The agent speaks.
     pub(super) fn agent(&mut self, text: &str) {
         self.wait(BEAT);
         self.show("● ", text, PLAIN);
     }
 
-    /// The hook answers the person, and the agent.
     pub(super) fn hook(&mut self, line: &str, aside: &str) {
         self.wait(BEAT);
         self.show(&ui::dim("  └ "), line, PLAIN);
@@ -93,12 +89,10 @@ impl Stage {
         self.show("", text, BOLD);
     }
 
-    /// A command to try next.
     pub(super) fn hint(&mut self, command: &str, text: &str) {
         self.show("", &format!("{} {}", paint(command, TAG), ui::dim(text)), PLAIN);
     }
 
-    /// Something new begins.
     fn scene(&mut self) {
         self.wait(REST);
         self.put("\n");

@@ -20,7 +20,6 @@ pub(super) struct Colours {
     in_text: bool,
 }
 
-/// The beginning of some bytes.
 enum Piece {
     Kept(usize),
     Dropped(usize),

@@ -10,7 +10,6 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// The lines that are whole with these bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut all = std::mem::take(&mut self.begun);
         all.extend_from_slice(bytes);
@@ -25,7 +24,6 @@ impl Lines {
         whole
     }
 
-    /// A last line without an end.
     pub(super) fn rest(&mut self) -> Option<Vec<u8>> {
         let rest = std::mem::take(&mut self.begun);
         (!rest.is_empty()).then(|| last_words(&rest))

@@ -160,7 +160,6 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     if passed { Ok(()) } else { Err(Failure { in_json: args.json, ..failure }) }
 }
 
-/// Writes the findings down for CI, where that is wanted.
 fn write_junit(file: Option<&Path>, findings: &[Finding]) -> Done {
     let Some(file) = file else { return Ok(()) };
     let xml = junit::of_findings("ralph gates", clock::now(), findings);
@@ -179,7 +178,9 @@ const NO_GATE: &str =
 
 fn measure(project: &Project, subject: &Subject, gates: Vec<Gate>, args: &Args, progress: &Arc<Progress>) -> Vec<Finding> {
     signals::notice();
-    let mut context = Context::new(project, subject.of_loop.as_deref().unwrap_or(gates::BY_HAND), budget());
+    // As long as the commands have in a hook that is registered as ralph registers it.
+    let budget = stop::time_to_work(Duration::from_secs(Hook::LONG));
+    let mut context = Context::new(project, subject.of_loop.as_deref().unwrap_or(gates::BY_HAND), budget);
     context.cancelled = &signals::asked_to_end;
     context.watch = Arc::clone(progress) as Arc<dyn gates::Watch>;
     context.again = !args.cached;
@@ -187,20 +188,16 @@ fn measure(project: &Project, subject: &Subject, gates: Vec<Gate>, args: &Args, 
     context.keep_going = args.keep_going || subject.declared.keep_going;
     let (for_agents, measurable): (Vec<Gate>, Vec<Gate>) = gates.into_iter().partition(|gate| matches!(gate.check, Check::Markers(_)));
     let mut findings = gates::measure(&measurable, Want::Everything, &context);
+    // There is no agent here whose message could be read.
+    let no_message = |gate: &Gate| Finding { skipped: true, ..gate.finding(Verdict::Unknown, "only an agent's message can tell") };
     findings.extend(for_agents.iter().map(no_message));
     findings
-}
-
-/// There is no agent here whose message could be read.
-fn no_message(gate: &Gate) -> Finding {
-    Finding { skipped: true, ..gate.finding(Verdict::Unknown, "only an agent's message can tell") }
 }
 
 fn is_for_agents(finding: &Finding) -> bool {
     finding.kind == Kind::Markers
 }
 
-/// A person accepts the present state.
 fn accept(project: &Project, subject: &Subject, json: bool) -> Done {
     let Some(id) = subject.of_loop.as_deref() else { return Err(Failure::no_loop()) };
     let accepted = Start::of(project, id).suspicions(project, &subject.declared);
@@ -215,9 +212,4 @@ fn accept(project: &Project, subject: &Subject, json: bool) -> Done {
     }
     ui::paragraph(format!("The guard of {} compares with the present state from now on.", ui::bold(clean(id))), 0);
     Ok(())
-}
-
-/// As long as the commands have in a hook that is registered as ralph registers it.
-fn budget() -> Duration {
-    stop::time_to_work(Duration::from_secs(Hook::LONG))
 }

@@ -15,11 +15,7 @@ use ralph_engine::{
 };
 
 use crate::{
-    commands::gate::{
-        colours::Colours,
-        lines::Lines,
-        summary::{interrupted, verdict},
-    },
+    commands::gate::{colours::Colours, lines::Lines, summary},
     term::{
         bar::{Lasting, about},
         live_lines::{Form, Live, Redraw, Terminal},
@@ -43,11 +39,9 @@ struct State {
     /// The gates that take their time, in order.
     runs: Vec<String>,
     running: Vec<Running>,
-    /// The gates that were measured.
     ended: Vec<String>,
     /// A command may have left the terminal in any colour.
     styled: bool,
-    /// A person ended a gate.
     interrupted: bool,
 }
 
@@ -75,7 +69,6 @@ impl Progress {
         Arc::new(Progress { form, together: together(gates), live: Live::of(form, state, TICK) })
     }
 
-    /// Nothing is drawn any more.
     pub(super) fn end(&self) {
         self.live.stop();
         let mut state = self.live.state();
@@ -208,7 +201,7 @@ impl Watch for Progress {
         state.ended.push(finding.gate.clone());
         let is_interrupted = signals::asked_to_end() && finding.verdict == Verdict::Unknown;
         state.interrupted |= is_interrupted;
-        let text = format!("{}: {}", running.label, if is_interrupted { interrupted(finding) } else { verdict(finding) });
+        let text = format!("{}: {}", running.label, summary::ended(finding, is_interrupted));
         match self.form {
             Form::Silent => {}
             Form::Lines => {

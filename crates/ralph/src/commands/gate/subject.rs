@@ -47,7 +47,6 @@ impl Subject {
         Ok(if is_empty && !of_agents.declared.is_empty() { of_agents } else { subject })
     }
 
-    /// The commands for check agents, and nothing else.
     pub(super) fn of_check_agents(project: &Project) -> Self {
         let settings = declared::of_project(project);
         let mut declared = Declared { guard: settings.guard, keep_going: settings.keep_going, ..Declared::default() };

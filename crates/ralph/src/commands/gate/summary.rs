@@ -56,14 +56,10 @@ fn row(finding: &Finding, width: usize) {
     }
 }
 
-/// `pass (3.2 s)`
-pub(super) fn verdict(finding: &Finding) -> String {
-    format!("{} ({})", ui::judged(finding.verdict, finding.verdict.as_str()), seconds(finding.took_ms))
-}
-
-/// `interrupted (3.2 s)`
-pub(super) fn interrupted(finding: &Finding) -> String {
-    format!("{} ({})", ui::warn("interrupted"), seconds(finding.took_ms))
+/// `pass (3.2 s)`, `interrupted (3.2 s)`
+pub(super) fn ended(finding: &Finding, is_interrupted: bool) -> String {
+    let word = if is_interrupted { ui::warn("interrupted") } else { ui::judged(finding.verdict, finding.verdict.as_str()) };
+    format!("{word} ({})", seconds(finding.took_ms))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "one digit after the point")]

@@ -22,7 +22,6 @@ use crate::{
 /// All that are found on this machine.
 const ALL: &str = "all";
 
-/// Every name that can be given.
 pub(super) fn names() -> Vec<&'static str> {
     agents::known().map(|host| host.name).chain([ALL]).collect()
 }
@@ -110,7 +109,6 @@ pub(super) fn step(guide: &mut Guide) -> Result<Vec<&'static str>, Failure> {
     Ok(Vec::new())
 }
 
-/// Names the agents that are there and could be registered with, too.
 pub(super) fn mention(others: &[&str]) {
     if !others.is_empty() {
         let how = format!("Also on this machine: {}. `ralph init --agent NAME` registers ralph there, too.", others.join(", "));

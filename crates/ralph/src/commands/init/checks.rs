@@ -41,7 +41,10 @@ pub(super) fn step(guide: &mut Guide<'_>) -> Result<Checks, Failure> {
         RalphToml::Proposed(draft) => propose(guide, &draft)?,
         RalphToml::NothingFound => {
             ui::paragraph("No tests or linters were recognised here.", 0);
-            match guide.ask_for("Which command tests this project? (Enter: none)", &about_command())?.as_str() {
+            let about = format!(
+                "  For instance `make test`. It goes to {FILE}, and a loop may end only when it passes. Without one, name it for each loop with --verify."
+            );
+            match guide.ask_for("Which command tests this project? (Enter: none)", &about)?.as_str() {
                 "" => Checks::Command(None),
                 command => propose(guide, &Draft::with_command(project, &survey, command))?,
             }
@@ -89,12 +92,6 @@ fn propose(guide: &mut Guide<'_>, draft: &Draft) -> Result<Checks, Failure> {
         }
     }
     Ok(Checks::Gates)
-}
-
-fn about_command() -> String {
-    format!(
-        "  For instance `make test`. It goes to {FILE}, and a loop may end only when it passes. Without one, name it for each loop with --verify."
-    )
 }
 
 fn about(draft: &Draft) -> String {

@@ -146,7 +146,6 @@ impl Guide<'_> {
     }
 }
 
-/// A problem, and what fixes it.
 pub(super) fn tell(finding: &Finding) {
     let mark = if finding.severity == Severity::Error { ui::bad("✗") } else { ui::warn("!") };
     let fix = match (&finding.fix, &finding.advice) {
@@ -156,7 +155,6 @@ pub(super) fn tell(finding: &Finding) {
     ui::paragraph(format!("{mark} {}. {fix}", clean(&finding.what)), 2);
 }
 
-/// What to type now.
 fn next(project: &Project, checks: &Checks, is_trusted: bool, is_registered: bool) {
     const TASK: &str = "Fix the failing tests";
     let flag = match checks {

@@ -22,7 +22,6 @@ const OFFER: &str = ".claude-plugin/marketplace.json";
 /// Ralph's own is far smaller.
 const MAX_OFFER: usize = 1 << 20;
 
-/// Writes the plugin, with this program inside, into a folder.
 pub(super) fn write(folder: &Path) -> Done {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let program = format!("plugin/bin/ralph{}", std::env::consts::EXE_SUFFIX);

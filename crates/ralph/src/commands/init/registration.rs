@@ -47,7 +47,6 @@ fn question(scope: Scope) -> String {
     format!("Register ralph with Claude Code {whom}?")
 }
 
-/// The parts of a settings file that change.
 fn parts(plan: &Plan, args: &Args) -> String {
     let mut events: Vec<&str> = Hook::ALL.iter().map(|hook| hook.event).collect();
     events.dedup();
@@ -58,7 +57,6 @@ fn parts(plan: &Plan, args: &Args) -> String {
     if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
 }
 
-/// How it stands now.
 pub(super) fn tell(plan: &Plan, changed: bool, scope: Scope, project: &Project) {
     let done = match (plan.registers, plan.unread, changed) {
         (false, _, _) => "The commands are there",

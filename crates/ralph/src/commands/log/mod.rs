@@ -26,7 +26,6 @@ use filter::Filter;
 use lines::Lines;
 use page::Page;
 
-/// How often a followed journal is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Show what happened to a loop, line by line

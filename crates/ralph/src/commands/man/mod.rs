@@ -60,13 +60,12 @@ pub(crate) fn run(args: &Args) -> Done {
 
 fn write_all(root: &Command, dir: &Path) -> Done {
     fs::create_dir_all(dir).map_err(Failure::cannot_write(dir))?;
-    let mut count = 0;
-    for command in all_in(root) {
+    let all = all_in(root);
+    for command in &all {
         let path = dir.join(page::file_name(command));
         page::of(command, root).and_then(|source| files::write_whole(&path, &source)).map_err(Failure::cannot_write(&path))?;
-        count += 1;
     }
-    ui::line(format!("{count} pages are in {}", ui::path(dir)));
+    ui::line(format!("{} pages are in {}", all.len(), ui::path(dir)));
     Ok(())
 }
 

@@ -13,7 +13,6 @@ use crate::{
     help::{FILES, FOR_PROGRAMS, VARIABLES, is_heading},
 };
 
-/// The page's file name: `ralph.1`, `ralph-start.1`.
 pub(crate) fn file_name(command: &Command) -> String {
     format!("{}.1", title(command))
 }

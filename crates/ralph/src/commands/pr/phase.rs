@@ -16,10 +16,8 @@ use crate::{
     ui,
 };
 
-/// How long git and GitHub may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Shows the phase of the pull request of this loop, or of the branch.
 pub(super) fn tell(project: &Project, which: Option<&str>, json: bool) -> Done {
     let subject = match ops::choose(project, which, asker().session.as_deref()) {
         Ok(found) => phase::subject(project, &found, which.is_some()),

@@ -56,7 +56,6 @@ impl Progress {
         Arc::new(Progress { form, live: Live::of(form, state, TICK) })
     }
 
-    /// It waits for a moment that is known.
     pub(super) fn until(&self, what: &str, until: Millis) {
         self.live.state().next = Next::GoesOn(until);
         self.changes(what, &format!(" (until {}, in {})", when(&format(until)), left(until)));

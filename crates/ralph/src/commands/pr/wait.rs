@@ -51,18 +51,19 @@ struct Report<'a> {
 pub(super) fn until_decided_or(project: &Project, which: Option<&str>, timeout: u64, json: bool) -> Done {
     let found = ops::choose(project, which, asker().session.as_deref())?;
     let file = found.parsed.as_ref().map_err(|problem| Failure::new(format!("{}: {problem}", found.path.display())))?;
+    let began = Instant::now();
+    let watch = Watch { project, id: found.id(), found: &found, began, until: began + Duration::from_millis(timeout), timeout, json };
     let waits = view::view_of(project, &found).waits;
     let since = waits.as_ref().and_then(|waits| time::parse(&waits.since)).unwrap_or_else(clock::now);
     if let Some((waits, until)) = waits.as_ref().and_then(|waits| Some((waits, time::parse(waits.until.as_deref()?)?))) {
-        return until_the_time(project, &found, (waits, until), timeout, json);
+        signals::notice();
+        return watch.until_the_time(waits, until, since);
     }
     let gates: Vec<Gate> = declared::of_loop(project, file).gates.into_iter().filter(Gate::is_decided_elsewhere).collect();
     if gates.is_empty() {
         return Err(Failure::new("this loop waits for nothing: none of its gates is about a pull request or its checks"));
     }
     signals::notice();
-    let watch = Watch { project, id: found.id(), found: &found, until: Instant::now() + Duration::from_millis(timeout) };
-    let began = Instant::now();
     let findings = watch.until_nothing_waits(&gates, &Progress::begin(json, since))?;
     let decided = !only_waits(&findings);
     // The findings count even if the journal cannot be written.
@@ -72,48 +73,17 @@ pub(super) fn until_decided_or(project: &Project, which: Option<&str>, timeout: 
         manual_measure::by_hand(project, &watch.id, &findings)
     };
     if json {
-        let waited_ms = ralph_core::text::time::millis(began.elapsed());
-        ui::json(&Report { of_loop: &watch.id, decided, waited_ms, findings: &findings });
+        watch.report(decided, &findings);
     } else {
         summary::show(&findings, &[], false);
     }
     if !decided {
-        let message = format!("not decided within {}; `ralph pr --wait` waits on", in_words(timeout));
-        return Err(Failure { in_json: json, ..Failure::coded(PARKED, message) });
+        return Err(Failure { in_json: json, ..watch.too_late("decided") });
     }
     if findings.iter().any(|finding| finding.needs.is_some()) {
         return Err(Failure { in_json: json, ..Failure::new("only you can go on from here: see above") });
     }
     if !json {
-        watch.say_how_to_go_on();
-    }
-    Ok(())
-}
-
-/// Waits for a moment: the end of a limit, or of a pause after an error of the service.
-fn until_the_time(project: &Project, found: &LoopOnDisk, (waits, until): (&Waits, Millis), timeout: u64, json: bool) -> Done {
-    signals::notice();
-    let progress = Progress::begin(json, time::parse(&waits.since).unwrap_or_else(clock::now));
-    progress.until(&waits.what, until);
-    let began = Instant::now();
-    let give_up = began + Duration::from_millis(timeout);
-    let watch = Watch { project, id: found.id(), found, until: give_up };
-    let is_parked = || watch.view().is_some_and(|view| view.status == Status::Parked || view.status == Status::LeftBehind);
-    let ended = wait::until_moment(until, wait::INTERRUPT, || {
-        if signals::asked_to_end() {
-            return Some(Err(cancelled()));
-        }
-        if Instant::now() >= give_up {
-            let message = format!("not over within {}; `ralph pr --wait` waits on", in_words(timeout));
-            return Some(Err(Failure::coded(PARKED, message)));
-        }
-        (!is_parked()).then_some(Ok(()))
-    });
-    ended.transpose()?;
-    drop(progress);
-    if json {
-        ui::json(&Report { of_loop: &watch.id, decided: true, waited_ms: time::millis(began.elapsed()), findings: &[] });
-    } else {
         watch.say_how_to_go_on();
     }
     Ok(())
@@ -131,10 +101,45 @@ struct Watch<'a> {
     project: &'a Project,
     id: String,
     found: &'a LoopOnDisk,
+    began: Instant,
     until: Instant,
+    timeout: u64,
+    json: bool,
 }
 
 impl Watch<'_> {
+    fn report(&self, decided: bool, findings: &[Finding]) {
+        ui::json(&Report { of_loop: &self.id, decided, waited_ms: time::millis(self.began.elapsed()), findings });
+    }
+
+    fn too_late(&self, what: &str) -> Failure {
+        Failure::coded(PARKED, format!("not {what} within {}; `ralph pr --wait` waits on", in_words(self.timeout)))
+    }
+
+    /// Waits for a moment: the end of a limit, or of a pause after an error of the service.
+    fn until_the_time(&self, waits: &Waits, until: Millis, since: Millis) -> Done {
+        let progress = Progress::begin(self.json, since);
+        progress.until(&waits.what, until);
+        let is_parked = || self.view().is_some_and(|view| view.status == Status::Parked || view.status == Status::LeftBehind);
+        let ended = wait::until_moment(until, wait::INTERRUPT, || {
+            if signals::asked_to_end() {
+                return Some(Err(cancelled()));
+            }
+            if Instant::now() >= self.until {
+                return Some(Err(self.too_late("over")));
+            }
+            (!is_parked()).then_some(Ok(()))
+        });
+        ended.transpose()?;
+        drop(progress);
+        if self.json {
+            self.report(true, &[]);
+        } else {
+            self.say_how_to_go_on();
+        }
+        Ok(())
+    }
+
     fn until_nothing_waits(&self, gates: &[Gate], progress: &Arc<Progress>) -> Result<Vec<Finding>, Failure> {
         let is_over = || signals::asked_to_end() || !loops::is_wanted(self.found);
         let mut pauses = Pauses::seen_by(Arc::clone(progress) as Arc<dyn Onlooker>);

@@ -90,7 +90,6 @@ pub(super) fn drive(project: &Project, request: Request, observer: &Arc<dyn Obse
 struct WithPage {
     observer: Arc<dyn Observer>,
     project: Project,
-    /// The loop's id, once it is known.
     of_loop: OnceLock<String>,
 }
 
@@ -105,7 +104,6 @@ impl Observer for WithPage {
     }
 }
 
-/// Where the loop works.
 fn place<'p>(project: &'p Project, request: &Request, warn: &impl Fn(String)) -> Result<Cow<'p, Project>, Failure> {
     let Some(wanted) = &request.sessions.worktree else { return Ok(Cow::Borrowed(project)) };
     let name = if wanted.is_empty() { request.subject.name().unwrap_or("main") } else { wanted };
@@ -167,7 +165,6 @@ fn untrusted_lists(project: &Project) -> Vec<String> {
     sources.iter().filter(is_open).map(told).collect()
 }
 
-/// The agent, and those that take over from it.
 fn find_agents(project: &Project, options: &RunOptions) -> Result<Vec<(session::Agent, Option<String>)>, Failure> {
     let first = match (&options.agent_cmd, &options.acp_cmd) {
         (Some(line), _) => session::Agent::Command(line.clone()),

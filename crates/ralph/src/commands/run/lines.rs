@@ -25,7 +25,6 @@ struct State {
     of_subagent: bool,
     last: Last,
     folder: String,
-    /// How the last session ended.
     said: String,
 }
 
@@ -57,7 +56,6 @@ impl State {
         lines
     }
 
-    /// Words that no line break followed.
     fn rest(&mut self) -> Vec<String> {
         let rest = self.prose.rest(WIDTH);
         self.quoted(rest)

@@ -30,7 +30,6 @@ impl Prose {
         whole
     }
 
-    /// The words were the last ones.
     pub(super) fn rest(&mut self, width: usize) -> Vec<String> {
         let mut whole = Vec::new();
         if !self.begun.trim().is_empty() {
@@ -40,7 +39,6 @@ impl Prose {
         whole
     }
 
-    /// The line that is not whole yet.
     pub(super) fn begun(&self) -> &str {
         &self.begun
     }

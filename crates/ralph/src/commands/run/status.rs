@@ -16,7 +16,6 @@ use crate::{
     term::width::{cut, fit},
 };
 
-/// Silence that is worth a word.
 const SILENCE_MS: u64 = 10_000;
 
 /// The present state of the run.
@@ -117,7 +116,6 @@ impl Status {
         }
     }
 
-    /// Why no other iteration follows.
     fn last(&self) -> Option<&'static str> {
         match (self.finishing, self.paused) {
             (true, _) => Some("ends after this iteration, Ctrl-C ends it now"),

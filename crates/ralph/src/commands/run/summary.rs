@@ -46,7 +46,6 @@ impl Last {
         }
     }
 
-    /// A headline, and sentences.
     pub(super) fn words(&self, ended: &RunEvent<'_>) -> (String, Vec<String>) {
         let RunEvent::Ended { how, line, rounds, total_usd, total_tokens, denied, allow, doubtful, .. } = ended else {
             return Default::default();
@@ -122,7 +121,6 @@ impl Tree {
     }
 }
 
-/// How the run ended, in a word.
 fn ending(how: End, is_doubtful: bool) -> String {
     match how {
         End::Complete if is_doubtful => ui::warn("! complete, with doubts"),
@@ -139,7 +137,6 @@ fn ending(how: End, is_doubtful: bool) -> String {
     }
 }
 
-/// The denied calls, and how to allow them.
 fn of_denied(rules: &[String], allow: &str) -> Option<String> {
     let rules: Vec<String> = rules.iter().map(|rule| subject(rule)).collect();
     (!rules.is_empty()).then(|| format!("Some calls were denied: {}; {allow}", rules.join(", ")))

@@ -59,7 +59,6 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     Err(Failure::no_loop())
 }
 
-/// The loop that is named, live or ended.
 fn one(project: &Project, which: &str, json: bool) -> Done {
     let standing = Standing::of_loop(project, which).ok_or_else(|| find_loop::no_such(which))?;
     if json {

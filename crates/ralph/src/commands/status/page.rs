@@ -168,7 +168,6 @@ fn gate(gate: &GateView, widest: usize) {
     ui::drawn("gate", &format!("{name}{pad}  {verdict}{what}"));
 }
 
-/// The session that has it.
 fn session(v: &View) -> &str {
     match v.session.as_deref() {
         Some(session) => short(Some(session)),

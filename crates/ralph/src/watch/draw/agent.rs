@@ -55,7 +55,6 @@ pub(super) fn part(scene: &Scene<'_>, in_short: bool) -> Part {
     Part { lines, least, rank: 3, is_endless: true }
 }
 
-/// Usage of the session that runs.
 fn session(scene: &Scene<'_>) -> String {
     let Some(used) = scene.followed.doing.as_ref().and_then(Doing::used) else { return String::new() };
     let model = used.model.as_deref().map(clean);

@@ -21,7 +21,6 @@ const BLOCKS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█
 const NAME: usize = 9;
 const MOST: usize = 60;
 
-/// One figure of all iterations.
 struct Figure {
     name: &'static str,
     values: Vec<u64>,
@@ -62,7 +61,6 @@ fn duration(last: &Iteration) -> String {
     format!("{} last{gates}", measured(last.took_ms()))
 }
 
-/// How full the context was, in hundredths.
 fn fill(round: &Iteration) -> u64 {
     round.used.context.saturating_mul(100).checked_div(round.used.context_window).unwrap_or(0)
 }

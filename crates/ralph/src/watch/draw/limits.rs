@@ -17,7 +17,6 @@ use crate::{
     },
 };
 
-/// One of them.
 struct Limit {
     name: &'static str,
     spent: f64,

@@ -78,9 +78,8 @@ fn one(entry: &Entry, is_chosen: bool, width: usize, now: Millis) -> Line<'stati
     .line()
 }
 
-/// There is no loop, and never was one.
 pub(super) fn nothing(loops: &Loops, width: usize) -> Vec<Line<'static>> {
-    let place = if loops.is_of_all() { "in any of your projects".to_owned() } else { format!("in {}", ui::path_from_home(loops.root())) };
+    let place = if loops.all { "in any of your projects".to_owned() } else { format!("in {}", ui::path_from_home(loops.here.root())) };
     let say = |text: &str, style| Row::new(width).add(text, style).line();
     vec![
         say(&format!("No loop {place} yet."), BOLD),
