@@ -12,7 +12,7 @@ use ralph_core::{
     text::{clean, count, iterations, time::in_words},
 };
 use ralph_engine::store::project::Project;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::{
     agent_names,
@@ -257,21 +257,12 @@ fn gates_decide(e: &Evidence, ruling: &Ruling) -> bool {
     ruling.code == Code::GateUnknown && e.claims() && e.gates.iter().any(|f| f.skipped)
 }
 
-#[derive(Serialize)]
-struct Alternative {
-    change: String,
-    ruling: Ruling,
-    /// Gates that were not asked would have been measured; the ruling is that without them.
-    gates_decide: bool,
-}
-
 fn show_json(record: &Record) {
     let Event::Stop { evidence, ruling, .. } = &record.event else { return };
-    let alternatives: Vec<Alternative> = alternatives(evidence, ruling)
-        .into_iter()
-        .map(|(change, other, ruling)| Alternative { change, gates_decide: gates_decide(&other, &ruling), ruling })
-        .collect();
-    ui::json(&serde_json::json!({ "record": record, "alternatives": alternatives }));
+    // `gates_decide`: gates that were not asked would have been measured; the ruling is that without them.
+    let of_change = |(change, other, ruling): (String, Evidence, Ruling)| json!({ "change": change, "gates_decide": gates_decide(&other, &ruling), "ruling": ruling });
+    let alternatives: Vec<Value> = alternatives(evidence, ruling).into_iter().map(of_change).collect();
+    ui::json(&json!({ "record": record, "alternatives": alternatives }));
 }
 
 /// Judges every recorded stop again. A journal is the proof that the judge did what it says, so a difference is a failure.
@@ -286,7 +277,7 @@ fn replay(path: &Path, json: bool) -> Done {
     }
     if json {
         let differing: Vec<u64> = different.iter().map(|(r, ..)| r.state.stops).collect();
-        ui::json(&serde_json::json!({ "same": same, "different": differing, "unreadable_lines": unreadable }));
+        ui::json(&json!({ "same": same, "different": differing, "unreadable_lines": unreadable }));
     } else {
         for (record, ruling, again) in &different {
             ui::line(format!("stop {}: recorded {}, now {}", record.state.stops, ruling.code.as_str(), again.code.as_str()));

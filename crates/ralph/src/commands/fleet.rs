@@ -1,6 +1,10 @@
 //! `ralph fleet`: the program `ralph-fleet`, found and run in this one's place.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::{
     Arg, ArgAction, Command,
@@ -23,7 +27,7 @@ pub(crate) struct Args {
     args: Vec<OsString>,
 }
 
-pub(crate) fn run(args: Args, directory: Option<&std::path::Path>) -> Done {
+pub(crate) fn run(args: Args, directory: Option<&Path>) -> Done {
     let Some(program) = program() else {
         return Err(Failure::new(format!(
             "the program ralph-fleet is neither beside {} nor on your PATH. Every package of ralph includes it: install ralph again, \
@@ -40,12 +44,15 @@ pub(crate) fn run(args: Args, directory: Option<&std::path::Path>) -> Done {
     }
 }
 
-/// Beside this program, where every package puts it, or on the PATH.
 fn program() -> Option<PathBuf> {
-    let name = format!("ralph-fleet{}", std::env::consts::EXE_SUFFIX);
-    let beside =
-        std::env::current_exe().ok().and_then(|own| Some(own.canonicalize().ok()?.parent()?.join(&name))).filter(|path| path.is_file());
-    beside.or_else(|| process::which("ralph-fleet"))
+    let own = std::env::current_exe().and_then(|own| own.canonicalize());
+    own.ok().and_then(|own| beside(&own)).or_else(|| process::which("ralph-fleet"))
+}
+
+/// The program beside this one, where every package puts it.
+pub(super) fn beside(own: &Path) -> Option<PathBuf> {
+    let fleet = own.with_file_name(format!("ralph-fleet{}", std::env::consts::EXE_SUFFIX));
+    fleet.is_file().then_some(fleet)
 }
 
 /// A command as `ralph-fleet described` tells it.

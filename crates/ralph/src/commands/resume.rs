@@ -50,14 +50,14 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     let resumed = resume::resume(project, &request, &asker())?;
     if args.json {
         show_json(project, &resumed.id);
-        Case::of(project).warn_of_gates();
-        return Ok(());
-    }
-    for line in lines(project, &resumed) {
-        ui::paragraph(line, 0);
-    }
-    if !resumed.edits.is_empty() {
-        ui::paragraph(format!("Edited in its file since ralph last saw it, and counting now: {}.", clean(&resumed.edits.join(", "))), 0);
+    } else {
+        for line in lines(project, &resumed) {
+            ui::paragraph(line, 0);
+        }
+        if !resumed.edits.is_empty() {
+            let edits = clean(&resumed.edits.join(", "));
+            ui::paragraph(format!("Edited in its file since ralph last saw it, and counting now: {edits}."), 0);
+        }
     }
     Case::of(project).warn_of_gates();
     Ok(())

@@ -25,7 +25,7 @@ use ralph_engine::{
 
 use crate::{
     commands::{
-        agreed,
+        agreed, fleet,
         setup::{self, Scopes},
     },
     exit::{Done, Failure},
@@ -99,7 +99,7 @@ fn say_what_stays(project: &Project, purge: &Purge, is_purged: bool) {
         ui::paragraph(format!("What stays: {}.", stays.join(", ")), 0);
     }
     if let Ok(program) = std::env::current_exe() {
-        let (stays, it) = if fleet_beside(&program).is_some() { ("programs stay", "them") } else { ("program stays", "it") };
+        let (stays, it) = if fleet::beside(&program).is_some() { ("programs stay", "them") } else { ("program stays", "it") };
         ui::paragraph(format!("The {stays}, too: `{}` removes {it}.", clean(&removal(&program))), 0);
     }
 }
@@ -107,7 +107,7 @@ fn say_what_stays(project: &Project, purge: &Purge, is_purged: bool) {
 /// The command that removes a program, and `ralph-fleet` with it, by the folder that they were installed into.
 fn removal(program: &Path) -> String {
     let is_in = |folder: &str| program.to_string_lossy().contains(folder);
-    let fleet = fleet_beside(program);
+    let fleet = fleet::beside(program);
     match () {
         () if is_in("/.cargo/bin/") || is_of_cargo(program) => {
             format!("cargo uninstall ralph-loop{}", if fleet.is_some() { " ralph-fleet" } else { "" })
@@ -120,12 +120,6 @@ fn removal(program: &Path) -> String {
             format!("rm {}", all.map(|path| quoted(&path.display().to_string())).collect::<Vec<_>>().join(" "))
         }
     }
-}
-
-/// The program of `ralph fleet`, which is installed beside this one.
-fn fleet_beside(program: &Path) -> Option<PathBuf> {
-    let fleet = program.with_file_name(format!("ralph-fleet{}", std::env::consts::EXE_SUFFIX));
-    fleet.is_file().then_some(fleet)
 }
 
 /// Whether `cargo install` put it there: it keeps a list beside the folder `bin`, wherever it was told to install to.

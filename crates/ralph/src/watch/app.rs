@@ -266,16 +266,12 @@ impl App {
                     self.say(Said::refused(format!("there is no loop {digit} here")));
                 }
             }
-            KeyCode::Backspace => self.list_all(),
+            KeyCode::Backspace => {
+                (self.face, self.loops.with_ended) = (Face::Overview, true);
+                self.look();
+            }
             _ => self.say(Said::refused("no key of this screen: ? shows the keys")),
         }
-    }
-
-    /// The list, with the loops that ended.
-    fn list_all(&mut self) {
-        self.loops.with_ended = true;
-        self.look();
-        self.face = Face::Overview;
     }
 
     fn show_the_chosen(&mut self) {

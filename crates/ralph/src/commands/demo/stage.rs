@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::{
     term::width::{columns, wrap},
-    ui,
+    ui::{self, BOLD, DIM},
 };
 
 /// Between two letters that are typed.
@@ -23,8 +23,6 @@ const REST: Duration = Duration::from_millis(750);
 const TICK: Duration = Duration::from_millis(60);
 
 const PLAIN: Style = Style::new();
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
 const TAG: Style = AnsiColor::Cyan.on_default();
 const PROMPT: Style = AnsiColor::Magenta.on_default().bold();
 

@@ -37,8 +37,7 @@ pub(super) fn part(scene: &Scene<'_>, in_short: bool) -> Part {
     let now = now(scene);
     let feed = feed(scene);
     if in_short {
-        let lines: Vec<Line<'static>> = now.into_iter().chain(feed).collect();
-        return Part { least: lines.len().min(1), lines, rank: 2, is_endless: true };
+        return Part { lines: now.into_iter().chain(feed).collect(), least: 1, rank: 2, is_endless: true };
     }
     if now.is_none() && feed.is_empty() {
         return Part::default();
@@ -51,8 +50,7 @@ pub(super) fn part(scene: &Scene<'_>, in_short: bool) -> Part {
     let mut lines = headed(scene, heading, &session(scene));
     lines.extend(now);
     lines.extend(feed);
-    let least = lines.len().min(4);
-    Part { lines, least, rank: 3, is_endless: true }
+    Part { lines, least: 4, rank: 3, is_endless: true }
 }
 
 fn session(scene: &Scene<'_>) -> String {

@@ -43,9 +43,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
         let lines = flowing(scene.width, DOT, said.map(|limit| (short(limit), style(limit))));
         return Part { lines, least: 1, rank: 2, is_endless: false };
     }
-    let lines = abreast(&all, scene.width, scene.is_high, drawn);
-    let least = lines.len().min(2);
-    Part { lines, least, rank: 2, is_endless: false }
+    Part { lines: abreast(&all, scene.width, scene.is_high, drawn), least: 2, rank: 2, is_endless: false }
 }
 
 fn all(scene: &Scene<'_>) -> Vec<Limit> {

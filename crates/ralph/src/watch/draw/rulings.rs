@@ -25,8 +25,8 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
         return Part::default();
     }
     if scene.is_low {
-        let lines: Vec<Line<'static>> = rulings.iter().rev().take(5).flat_map(|ruled| short(scene, ruled)).collect();
-        return Part { least: lines.len().min(1), lines, rank: 6, is_endless: true };
+        let lines = rulings.iter().rev().take(5).flat_map(|ruled| short(scene, ruled)).collect();
+        return Part { lines, least: 1, rank: 6, is_endless: true };
     }
     let mut lines = headed(scene, "decisions", "");
     for ruled in rulings.iter().rev().take(60) {
@@ -36,8 +36,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
         let text = format!("trouble in iteration {} ({}): {}", trouble.iteration, scene.ago(trouble.at), clean(&trouble.what));
         lines.insert(lines.len().min(1 + usize::from(scene.is_high)), Row::new(scene.width).add(&text, WARN).line());
     }
-    let least = lines.len().min(3);
-    Part { lines, least, rank: 5, is_endless: true }
+    Part { lines, least: 3, rank: 5, is_endless: true }
 }
 
 fn short(scene: &Scene<'_>, ruled: &Ruled) -> Vec<Line<'static>> {

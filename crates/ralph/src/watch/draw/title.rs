@@ -37,7 +37,7 @@ pub(super) fn part(scene: &Scene<'_>) -> Part {
     let second = Some(second(scene)).filter(|_| !scene.is_low || scene.followed.is_behind);
     lines.extend(second.into_iter().chain(task));
     let least = if scene.is_low && !scene.followed.is_behind { 1 } else { 2 };
-    Part { least: lines.len().min(least), lines, rank: 0, is_endless: false }
+    Part { lines, least, rank: 0, is_endless: false }
 }
 
 pub(super) fn mark(status: Status) -> (&'static str, Style) {
@@ -75,8 +75,7 @@ pub(super) fn needs(scene: &Scene<'_>) -> Part {
     for (text, style) in all_needs(scene) {
         lines.extend(paragraph(&opening(&text, WORDS), scene.width, 3, style));
     }
-    let least = lines.len().min(if scene.is_low { 1 } else { 2 });
-    Part { lines, least, rank: 1, is_endless: false }
+    Part { lines, least: if scene.is_low { 1 } else { 2 }, rank: 1, is_endless: false }
 }
 
 fn all_needs(scene: &Scene<'_>) -> Vec<(String, Style)> {
