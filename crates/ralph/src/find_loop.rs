@@ -12,7 +12,7 @@ use ralph_engine::{
     view::{self, View},
 };
 
-use crate::{advice, exit::Failure};
+use crate::{advice, exit::Failure, ui};
 
 /// How long git may take to list what is kept.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -48,18 +48,24 @@ pub(crate) fn no_such(which: &str) -> Failure {
     Failure::new(format!("there is no loop \"{which}\"; `ralph status --all` shows all loops"))
 }
 
-/// The id of the loop called `which` whose files are kept; without it that of a live one, else of the one that something happened to last.
+/// The id of the loop called `which` whose files are kept; without it that of a live one, else of the one that something happened to last. A person who
+/// named none is told if that is not the newest.
 pub(crate) fn with_snapshots(project: &Project, which: Option<&str>) -> Result<String, Failure> {
     let kept = snapshots::loops(project, PATIENCE).map_err(Failure::new)?;
     let has_some = |view: &View| kept.iter().any(|word| snapshots::is_called(&view.id, word));
     let all = all(project);
     let Some(which) = which else {
+        let newest = all.first().map(|view| view.id.clone());
         // A loop whose journal was removed still has its files.
         let found = all.into_iter().find(has_some).map(|view| view.id).or_else(|| kept.into_iter().next_back());
-        return found.ok_or_else(|| Failure {
+        let found = found.ok_or_else(|| Failure {
             message: "The files of no loop are kept here. `ralph run` keeps them after each iteration, in a git repository".to_owned(),
             ..Failure::no_loop()
-        });
+        })?;
+        if let Some(newest) = newest.filter(|newest| *newest != found) {
+            ui::note(&format!("The loop {} has no snapshots: this is about {}.", clean(&newest), clean(&found)));
+        }
+        return Ok(found);
     };
     let is_meant = |view: &&View| view.id == which || view.name == which;
     let meant = all.iter().filter(is_meant).find(|view| has_some(view)).map(|view| view.id.clone());
@@ -69,12 +75,6 @@ pub(crate) fn with_snapshots(project: &Project, which: Option<&str>) -> Result<S
         kept if kept.is_empty() => Failure::new(format!("the files of the loop \"{which}\" are not kept, and no other loop's are")),
         kept => Failure::new(format!("the files of the loop \"{which}\" are not kept; those of these are: {kept}")),
     })
-}
-
-/// A sentence about which loop this is, where a person named none and the files of the newest are not kept.
-pub(crate) fn instead_of_the_newest(project: &Project, id: &str) -> Option<String> {
-    let newest = all(project).into_iter().next().filter(|newest| newest.id != id)?;
-    Some(format!("The loop {} has no snapshots: this is about {}.", clean(&newest.id), clean(id)))
 }
 
 pub(crate) fn read(path: &Path) -> Result<(Vec<Record>, usize), Failure> {

@@ -71,9 +71,6 @@ pub(crate) fn run(project: &Project, args: &Args) -> Done {
     };
     let named = args.of_loop.as_deref().or(named.as_deref());
     let id = find_loop::with_snapshots(project, named)?;
-    if let Some(which) = find_loop::instead_of_the_newest(project, &id).filter(|_| named.is_none()) {
-        ui::note(&which);
-    }
     let comparison = Comparison::of(project, &id, a, b, PATIENCE).map_err(Failure::new)?;
     let folder = comparison.folder(std::env::current_dir().ok());
     if args.json {

@@ -58,11 +58,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    let named = args.which.as_deref().or(args.of_loop.as_deref());
-    let id = find_loop::with_snapshots(project, named)?;
-    if let Some(which) = find_loop::instead_of_the_newest(project, &id).filter(|_| named.is_none()) {
-        ui::note(&which);
-    }
+    let id = find_loop::with_snapshots(project, args.which.as_deref().or(args.of_loop.as_deref()))?;
     let wish = Wish { loop_id: &id, to: &args.to, force: args.force, commits: args.commits, dry_run: args.dry_run };
     if !(args.yes || args.dry_run || args.json) && ask::is_possible() {
         show(&rollback::rollback(project, Wish { dry_run: true, ..wish }, &asker())?);

@@ -154,7 +154,7 @@ pub(crate) fn judged(verdict: Verdict, text: impl Display) -> String {
 
 /// A label and its value, aligned.
 pub(crate) fn field(label: &str, value: impl Display) {
-    paragraph(labelled(label, &clean(&value.to_string())), VALUE);
+    field_with(label, value, "");
 }
 
 /// The same, with something drawn after the value.
