@@ -133,6 +133,7 @@ fn u1_old_names_do_the_same() {
     };
     same(&["phase", "--json"], &["pr", "--json"]);
     same(&["phase"], &["pr"]);
+    same(&["-C", ".", "--color", "never", "phase"], &["-C", ".", "--color", "never", "pr"]);
     same(&["wait"], &["pr", "--wait"]);
     same(&["wait", "--timeout", "1s", "--json"], &["pr", "--wait", "--timeout", "1s", "--json"]);
     same(&["notify"], &["doctor", "--notify"]);
