@@ -99,13 +99,9 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(project: &Project, args: &Args) -> Done {
-    let under_gates;
-    let project = match &args.gates {
-        Some(file) => {
-            under_gates = project.clone().under_settings(file)?;
-            &under_gates
-        }
-        None => project,
+    let project = &match &args.gates {
+        Some(file) => project.clone().under_settings(file)?,
+        None => project.clone(),
     };
     let mut names = args.names.clone();
     let preset = args.preset.as_deref().and_then(Preset::of);
