@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { JOURNAL_LINE = 1860, LOG_LINE = 140, ANSWER = 950 };
@@ -52,7 +53,8 @@ int main(int argc, char **argv) {
     file = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC | (exchange ? 0 : O_TRUNC), 0644);
     if (file < 0 || write(file, state, length) != length)
         return 1;
-    if (exchange && ftruncate(file, length) != 0)
+    struct stat now;
+    if (exchange && (fstat(file, &now) != 0 || (now.st_size > length && ftruncate(file, length) != 0)))
         return 1;
     if (sync && fdatasync(file) != 0)
         return 1;

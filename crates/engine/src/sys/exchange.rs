@@ -1,6 +1,10 @@
 //! Changes to files that others change at the same time: a deleted file never comes back, and another writer's version stays.
 
-use std::{fs, io, io::Write as _, path::Path};
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    path::Path,
+};
 
 use crate::sys::files::{make_private, named_options, options};
 
@@ -26,8 +30,7 @@ const ATTEMPTS_TO_GIVE_BACK: usize = 1_000;
 /// The caller holds a lock that keeps other ralph processes from `path` and `backup`: between the exchange and its undoing a third writer could build on
 /// a version that is about to go. Editors and agents know no lock; against them the exchange does what can be done.
 pub(crate) fn swap(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
-    write_synced(backup, new, Mode::LikeItsTarget)?;
-    copy_mode(path, backup);
+    copy_mode(path, &write_synced(backup, new, Mode::LikeItsTarget)?);
     match exchange(path, backup) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Swapped::Gone),
         Err(e) if is_unsupported(&e) => return swap_by_rename(path, backup, old, new),
@@ -61,8 +64,7 @@ pub(crate) fn swap_keeping(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -
 /// only between these two.
 fn swap_by_rename(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Result<Swapped> {
     let beside = path.with_extension("ralph-new");
-    write_synced(&beside, new, Mode::LikeItsTarget)?;
-    copy_mode(path, &beside);
+    copy_mode(path, &write_synced(&beside, new, Mode::LikeItsTarget)?);
     let swapped = match fs::read(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Swapped::Gone),
         Err(e) => Err(e),
@@ -70,7 +72,7 @@ fn swap_by_rename(path: &Path, backup: &Path, old: &[u8], new: &[u8]) -> io::Res
         Ok(_) => fs::rename(&beside, path).map(|()| Swapped::Done),
     };
     match swapped {
-        Ok(Swapped::Done) => write_synced(backup, old, Mode::LikeItsTarget)?,
+        Ok(Swapped::Done) => drop(write_synced(backup, old, Mode::LikeItsTarget)?),
         _ => fs::remove_file(&beside)?,
     }
     swapped
@@ -90,10 +92,7 @@ pub(crate) fn create_new(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Res
 /// always whole. The caller holds a lock that keeps other writers away.
 pub(crate) fn rewrite(path: &Path, previous: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = options().write(true).create(true).truncate(false).open(previous)?;
-    file.write_all(bytes)?;
-    if file.metadata()?.len() > bytes.len() as u64 {
-        file.set_len(bytes.len() as u64)?;
-    }
+    overwrite(&mut file, bytes)?;
     match exchange(path, previous) {
         Err(e) if e.kind() == io::ErrorKind::NotFound || is_unsupported(&e) => fs::rename(previous, path),
         other => other,
@@ -123,21 +122,27 @@ enum Mode {
 }
 
 /// Writes `bytes` to `path` and waits until they are on the disk: a rename that survives a power cut must not name an empty file.
-fn write_synced(path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
+fn write_synced(path: &Path, bytes: &[u8], mode: Mode) -> io::Result<File> {
     // A loop file that was a link is here after its first change, as the link that it was.
     if fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) {
         fs::remove_file(path)?;
     }
     let mut options = if mode == Mode::LikeItsTarget { options() } else { named_options() };
     let mut file = options.write(true).create(true).truncate(false).open(path)?;
+    overwrite(&mut file, bytes)?;
+    file.sync_data()?;
+    Ok(file)
+}
+
+/// Gives a file this content. Its length is set only where it was longer: to set it costs some file systems as much as the write, even to what it was.
+fn overwrite(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
-    file.set_len(bytes.len() as u64)?;
-    file.sync_data()
+    if file.metadata()?.len() > bytes.len() as u64 { file.set_len(bytes.len() as u64) } else { Ok(()) }
 }
 
 /// Gives a new version the permissions and, as far as that is allowed, the owner of the file: root works on other people's files.
-fn copy_mode(from: &Path, to: &Path) {
-    let (Ok(theirs), Ok(ours)) = (fs::symlink_metadata(from), fs::symlink_metadata(to)) else { return };
+fn copy_mode(from: &Path, to: &File) {
+    let (Ok(theirs), Ok(ours)) = (fs::symlink_metadata(from), to.metadata()) else { return };
     if !theirs.is_file() {
         return;
     }
@@ -145,22 +150,22 @@ fn copy_mode(from: &Path, to: &Path) {
     #[cfg(unix)]
     copy_owner(&theirs, &ours, to);
     if ours.permissions() != theirs.permissions() {
-        let _ = fs::set_permissions(to, theirs.permissions());
+        let _ = to.set_permissions(theirs.permissions());
     }
 }
 
 /// Makes no system call where owner and group are the same already.
 #[cfg(unix)]
-fn copy_owner(theirs: &fs::Metadata, ours: &fs::Metadata, to: &Path) {
-    use std::os::unix::fs::{MetadataExt, lchown};
+fn copy_owner(theirs: &fs::Metadata, ours: &fs::Metadata, to: &File) {
+    use std::os::unix::fs::{MetadataExt, fchown};
     let uid = Some(theirs.uid()).filter(|uid| *uid != ours.uid());
     let gid = Some(theirs.gid()).filter(|gid| *gid != ours.gid());
-    if uid.is_some() && lchown(to, uid, gid).is_ok() {
+    if uid.is_some() && fchown(to, uid, gid).is_ok() {
         return;
     }
     // Without being root, one can still give a file to a group that one is in.
     if gid.is_some() {
-        let _ = lchown(to, None, gid);
+        let _ = fchown(to, None, gid);
     }
 }
 
