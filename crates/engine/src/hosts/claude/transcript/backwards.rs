@@ -124,7 +124,7 @@ pub(super) struct LinesBack<'s, S: ?Sized> {
     /// The place of the block in the source.
     block_start: u64,
     /// Everything from here on has been handed out.
-    end: u64,
+    pub(super) end: u64,
     /// How far back to go.
     floor: u64,
     /// The rest of [`REACH`].

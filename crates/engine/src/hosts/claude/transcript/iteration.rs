@@ -75,7 +75,10 @@ pub(crate) fn last_iteration(source: &(impl Source + ?Sized), before: &Before<'_
     let upto = lines.complete();
     // The conversation of this iteration has been read; the queue may hold what was typed before.
     let mut is_read = false;
-    while let Some(place) = lines.next() {
+    // What is left then was there at the ruling before, and is not even looked for.
+    while !(is_read && before.upto.is_some_and(|upto| lines.end <= upto))
+        && let Some(place) = lines.next()
+    {
         let is_new = before.upto.is_none_or(|upto| place.start >= upto);
         if is_read && !is_new {
             break;
