@@ -55,11 +55,14 @@ pub fn shortly(at: Millis) -> String {
 #[cfg(unix)]
 pub(crate) fn uptime_ms() -> u64 {
     #[cfg(target_os = "linux")]
-    let id = rustix::time::ClockId::Boottime;
+    let id = libc::CLOCK_BOOTTIME;
     #[cfg(not(target_os = "linux"))]
-    let id = rustix::time::ClockId::Monotonic;
-    let t = rustix::time::clock_gettime(id);
-    u64::try_from(t.tv_sec).unwrap_or(0) * 1_000 + u64::try_from(t.tv_nsec).unwrap_or(0) / 1_000_000
+    let id = libc::CLOCK_MONOTONIC;
+    // By the C library, which the standard library has had look for the fast way to a clock: rustix would look for it again, and that takes as long as ten looks at files.
+    let mut at = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a value of that type, which is written to and not kept.
+    let is_known = unsafe { libc::clock_gettime(id, &raw mut at) } == 0;
+    if is_known { u64::try_from(at.tv_sec).unwrap_or(0) * 1_000 + u64::try_from(at.tv_nsec).unwrap_or(0) / 1_000_000 } else { 0 }
 }
 
 /// Without such a clock in the standard library, the wall clock has to do.
