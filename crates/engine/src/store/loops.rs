@@ -1,7 +1,7 @@
 //! The loops of a project: finding and reading them.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -118,14 +118,11 @@ struct Listing {
 /// Every hook call pays for this, loop or no loop.
 fn listing(project: &Project) -> Listing {
     let mut listing = Listing { names: Vec::new(), folder: env::loop_dir().is_some() };
-    let Ok(entries) = fs::read_dir(project.claude()) else { return listing };
-    let is_file = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|t| t.is_file() || t.is_symlink());
-    for entry in entries.flatten() {
-        let file_name = entry.file_name();
+    for (file_name, is_file) in files::names(&project.claude()).unwrap_or_default() {
         let Some(file_name) = file_name.to_str() else { continue };
         if file_name == feature_folder::WITHIN {
             listing.folder = true;
-        } else if let Some(name) = name_of(file_name).filter(|_| is_file(&entry)) {
+        } else if let Some(name) = name_of(file_name).filter(|_| is_file) {
             listing.names.push(name.to_owned());
         }
     }

@@ -20,7 +20,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn of(project: &Project) -> Self {
-        let root = project.root().canonicalize().unwrap_or_else(|_| project.root().to_owned());
+        let root = files::real_path(project.root()).unwrap_or_else(|_| project.root().to_owned());
         let found = root.ancestors().find_map(|dir| Some((dir.to_owned(), fs::symlink_metadata(dir.join(".git")).ok()?)));
         let (top, key) = match found {
             Some((top, meta)) => (top.clone(), repository(&top, &meta).unwrap_or(top)),

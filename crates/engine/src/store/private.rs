@@ -42,7 +42,7 @@ pub(super) fn is_own_folder(folder: &Path) -> bool {
 }
 
 fn is_within(folder: &Path, place: &Place) -> bool {
-    folder.canonicalize().is_ok_and(|real| real.starts_with(place.top()))
+    files::real_path(folder).is_ok_and(|real| real.starts_with(place.top()))
 }
 
 /// Some people keep their home folder in git.

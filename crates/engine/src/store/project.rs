@@ -59,8 +59,10 @@ impl Project {
     /// The same for a session, where the client does not say where it was started: a session that has a loop stays in that loop's project, whatever folders
     /// appear below it.
     pub(crate) fn of_session(cwd: Option<&str>, session: Option<&str>) -> Self {
-        let found = Project::of_event(cwd);
-        let session = session.filter(|_| started_in().is_none());
+        if let Some(root) = started_in() {
+            return Project::at(root);
+        }
+        let found = Project::upwards_from(Path::new(cwd.unwrap_or(".")));
         let own = session.and_then(|session| sessions::root_of(&found, session));
         own.filter(|root| found.root.starts_with(root) && root.is_dir()).map_or(found, Project::at)
     }

@@ -1,7 +1,7 @@
 //! Files that are read within bounds and written whole or not at all, never through a planted link.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs::{self, DirBuilder, DirEntry, File, Metadata, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
@@ -46,6 +46,47 @@ pub fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     let file = options.open(path)?;
     let meta = file.metadata()?;
     if meta.is_file() { Ok((file, meta.len())) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file")) }
+}
+
+/// A path without links, as [`Path::canonicalize`] finds it. The usual path has none, and Linux tells that with one look; the C library looks at each part of it.
+#[cfg(target_os = "linux")]
+pub(crate) fn real_path(path: &Path) -> io::Result<PathBuf> {
+    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+    use std::path::Component;
+    let is_plain = path.is_absolute() && path.components().all(|part| part != Component::ParentDir);
+    let has_no_link = || openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS).is_ok();
+    if is_plain && has_no_link() { Ok(path.components().collect()) } else { path.canonicalize() }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn real_path(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize()
+}
+
+/// The names in a folder, and whether each is that of a file or a link. On Unix without the C library, whose first piece of memory takes longer than all of this.
+#[cfg(unix)]
+pub(crate) fn names(folder: &Path) -> io::Result<Vec<(OsString, bool)>> {
+    use rustix::fs::{Dir, FileType, Mode, OFlags, open};
+    use std::os::unix::ffi::OsStrExt;
+    let opened = open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut names = Vec::new();
+    for entry in Dir::new(opened)?.flatten() {
+        let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_owned();
+        let is_file = match entry.file_type() {
+            FileType::RegularFile | FileType::Symlink => true,
+            // Some file systems do not say.
+            FileType::Unknown => fs::symlink_metadata(folder.join(&name)).is_ok_and(|meta| meta.is_file() || meta.is_symlink()),
+            _ => false,
+        };
+        names.push((name, is_file));
+    }
+    Ok(names)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn names(folder: &Path) -> io::Result<Vec<(OsString, bool)>> {
+    let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_symlink());
+    Ok(fs::read_dir(folder)?.flatten().map(|entry| (entry.file_name(), is_file(&entry))).collect())
 }
 
 /// Whether an error means that there is no such file.
