@@ -54,7 +54,7 @@ fn due(call: &Call, l: &mut Loop, iteration: u64) -> String {
 
 /// The session's own loop, if the last thing that happened to it is a stop that was let through for the command that is typed now. After an interrupt the person
 /// wants it to rest, and then it rests for whatever comes next, too.
-fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Loop)>, Error> {
+fn held_up(call: &Call) -> Result<Option<(Locked<'_>, Box<Loop>)>, Error> {
     let Some(seen) = call.own_loop() else { return Ok(None) };
     let typed = call.event.prompt.as_str();
     let is_let_through = |record: Option<&Record>| {

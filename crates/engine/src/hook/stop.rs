@@ -94,12 +94,14 @@ pub(super) fn unheard(call: &Call) -> Result<Outcome, Error> {
 }
 
 /// Has a stop ruled on, and puts the ruling into an answer.
-pub(super) fn rule<'p>(call: &Call, stop: &'p Stop<'p>, locked: Locked<'p>, l: Loop, waiting: Waiting) -> Result<Outcome, Error> {
+pub(super) fn rule<'p>(call: &Call, stop: &'p Stop<'p>, locked: Locked<'p>, l: Box<Loop>, waiting: Waiting) -> Result<Outcome, Error> {
     let was_parked = l.state.parked.is_some();
     Ok(match stop::rule(stop, locked, l, waiting)? {
         stop::Outcome::Ruled(ruled) => {
+            // The process ends soon: freeing all of it would take time for nothing.
+            let ruled = Box::leak(ruled);
             let news = News::of_ruling(&ruled.ruling, ruled.note.as_deref(), was_parked);
-            ruled_on(call, &ruled, waiting).with_news(news)
+            ruled_on(call, ruled, waiting).with_news(news)
         }
         stop::Outcome::Repeated(l, last) => {
             let answer = answer(call, &l, &last.ruling, last.note.clone(), last.told.as_deref());

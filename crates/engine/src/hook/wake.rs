@@ -169,7 +169,7 @@ impl Watch<'_> {
     }
 
     /// The loop, as long as it is parked.
-    fn parked(&self) -> Result<Option<Loop>, Error> {
+    fn parked(&self) -> Result<Option<Box<Loop>>, Error> {
         let locked = find::under_lock(&self.call.project, self.found.clone())?;
         Ok(locked.map(|(_, l)| l).filter(|l| l.state.is_parked_by(&self.waiter.stop)))
     }

@@ -88,7 +88,7 @@ pub fn cancel(project: &Project, name: Option<&str>, asker: &Asker) -> Result<Ca
 }
 
 /// Writes the cancel into the journal. A failure does not undo it.
-fn record(locked: &Locked<'_>, mut l: Loop, asker: &Asker) {
+fn record(locked: &Locked<'_>, mut l: Box<Loop>, asker: &Asker) {
     let now = clock::now();
     l.state.disarm(now);
     l.state.ended = Some(Ending::Cancelled);

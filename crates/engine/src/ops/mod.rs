@@ -119,7 +119,7 @@ pub fn choose(project: &Project, name: Option<&str>, session: Option<&str>) -> R
 }
 
 /// Takes the project's lock and opens a loop as it is now.
-fn open(project: &Project, found: LoopOnDisk) -> Result<(Locked<'_>, Loop), Refusal> {
+fn open(project: &Project, found: LoopOnDisk) -> Result<(Locked<'_>, Box<Loop>), Refusal> {
     let locked = Locked::acquire(project)?;
     let found = loops::reread(project, found)?.ok_or(Refusal::NoLoop)?;
     let l = locked.open(found).map_err(|found| unreadable(&found))?;

@@ -183,7 +183,7 @@ fn refuse_a_runs(project: &Project, l: &Loop, request: &Request, asker: &Asker) 
 }
 
 /// Takes back the pause of a run that works on its last iteration: it goes on.
-fn unpause(locked: &Locked<'_>, mut l: Loop, runner_pid: u32, asker: &Asker) -> Result<Resumed, Refusal> {
+fn unpause(locked: &Locked<'_>, mut l: Box<Loop>, runner_pid: u32, asker: &Asker) -> Result<Resumed, Refusal> {
     if !locked.set(&mut l, &[("active", Value::Plain("true"))])? {
         return Err(Refusal::NoLoop);
     }
@@ -231,7 +231,7 @@ fn check_limits(l: &Loop, request: &Request) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn arm(locked: &Locked<'_>, mut l: Loop, request: &Request, asker: &Asker) -> Result<Resumed, Refusal> {
+fn arm(locked: &Locked<'_>, mut l: Box<Loop>, request: &Request, asker: &Asker) -> Result<Resumed, Refusal> {
     if let Some(pid) = journal::runner_of(&l.state).map(|runner| runner.pid).filter(|pid| *pid != std::process::id()) {
         let is_for_the_run = asker.session.is_none() && request.session.is_none() && !request.to_a_session && !request.goes_on;
         if !l.file.active && is_for_the_run && request.settings.limits().next().is_none() {

@@ -119,14 +119,14 @@ pub fn start(
     watch: Arc<dyn Watch>,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Started, Refusal> {
-    let Loop { id, found, file, state, .. } = create(project, request, asker)?;
+    let Loop { id, found, file, state, .. } = *create(project, request, asker)?;
     let begun = loop_start::note(project, &id, &file, budget, watch);
     let phase = phase::at_the_start(project, &id, &begun.declared, cancelled);
     Ok(Started { id, path: found.path, file, begun, phase, gated: state.gated })
 }
 
 /// Writes the loop's file and the first line of its journal.
-fn create(project: &Project, request: &Request, asker: &Asker) -> Result<Loop, Refusal> {
+fn create(project: &Project, request: &Request, asker: &Asker) -> Result<Box<Loop>, Refusal> {
     let name = request.name.as_deref().unwrap_or("main");
     let verify = checked(project, request, name)?;
     let item = request.settings.item.as_deref().map(|id| item::lasting_name(project, id)).transpose()?;

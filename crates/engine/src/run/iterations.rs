@@ -246,7 +246,7 @@ impl<'a> Iterations<'a> {
     }
 
     /// The loop under its lock; `None`: it is gone, or is not this run's any more.
-    fn open(&self) -> Result<Option<(Locked<'a>, Loop)>, Error> {
+    fn open(&self) -> Result<Option<(Locked<'a>, Box<Loop>)>, Error> {
         let locked = self.lock()?;
         let Some(mut found) = loops::reread(self.project, self.found.clone())? else { return Ok(None) };
         if found.parsed.is_err() {
@@ -302,7 +302,7 @@ impl<'a> Iterations<'a> {
         }
         let now = clock::now();
         if is_used_up(&l, &Work::default(), now) {
-            return Ok(Start::UsedUp(Box::new(l)));
+            return Ok(Start::UsedUp(l));
         }
         self.control.begins(self.orders.rounds.is_some_and(|most| self.done + 1 >= most));
         let mut plan = plan::plan(self.project, &self.orders.settings, &l, &self.before);

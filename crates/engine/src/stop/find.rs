@@ -47,7 +47,7 @@ pub(crate) fn select(project: &Project, session: &str) -> Selected {
 
 /// A loop that was selected, under the lock: read again, because a cancel or another hook may have been faster. `None`: it is gone,
 /// cannot be read, or belongs to a run that did not start this session.
-pub(crate) fn under_lock(project: &Project, seen: LoopOnDisk) -> Result<Option<(Locked<'_>, Loop)>, Error> {
+pub(crate) fn under_lock(project: &Project, seen: LoopOnDisk) -> Result<Option<(Locked<'_>, Box<Loop>)>, Error> {
     let locked = Locked::acquire(project)?;
     let l = loops::reread(project, seen)?.and_then(|found| locked.open(found).ok());
     Ok(l.filter(|l| !is_carried_elsewhere(&l.state)).map(|l| (locked, l)))

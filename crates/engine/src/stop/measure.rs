@@ -79,9 +79,9 @@ pub(crate) enum Waiting {
 pub(super) fn measure<'p>(
     stop: &'p Stop<'p>,
     locked: Locked<'p>,
-    l: Loop,
+    l: Box<Loop>,
     waiting: Waiting,
-) -> Result<Option<(Locked<'p>, Loop, Measured)>, Error> {
+) -> Result<Option<(Locked<'p>, Box<Loop>, Measured)>, Error> {
     let declared = declared::of_loop(stop.project, &l.for_gates(&l.file));
     // A proof that was once asked for does not vanish with the file that asked.
     let gated = !declared.is_empty() || l.state.gated;
@@ -124,7 +124,7 @@ fn gates_of(stop: &Stop<'_>, l: &Loop, declared: &Declared, waiting: Waiting) ->
 }
 
 /// The loop under the lock again, after something that took long. `None`: no answer is wanted any more, or the loop is gone or another session's.
-fn again<'p>(stop: &Stop<'p>, found: LoopOnDisk, waiting: Waiting) -> Result<Option<(Locked<'p>, Loop)>, Error> {
+fn again<'p>(stop: &Stop<'p>, found: LoopOnDisk, waiting: Waiting) -> Result<Option<(Locked<'p>, Box<Loop>)>, Error> {
     if !stop.is_awaited() {
         return Ok(None);
     }

@@ -175,7 +175,7 @@ pub(crate) enum Outcome {
 
 /// A stop that was ruled on.
 pub(crate) struct Ruled {
-    pub l: Loop,
+    pub l: Box<Loop>,
     pub gathered: Gathered,
     pub ruling: Ruling,
     /// For the agent, if it is sent back; otherwise for the person.
@@ -188,12 +188,12 @@ pub(crate) struct Ruled {
 }
 
 /// Rules on a stop of the loop `l`.
-pub(crate) fn rule<'p>(stop: &'p Stop<'p>, locked: Locked<'p>, l: Loop, waiting: Waiting) -> Result<Outcome, Error> {
+pub(crate) fn rule<'p>(stop: &'p Stop<'p>, locked: Locked<'p>, l: Box<Loop>, waiting: Waiting) -> Result<Outcome, Error> {
     if same_stop::is_repeated(stop, &l, waiting) {
         return Ok(same_stop::repeated(stop, &locked, l));
     }
     if has_told_the_person(stop, &l) {
-        return Ok(Outcome::Told(Box::new(l)));
+        return Ok(Outcome::Told(l));
     }
     let Some((locked, mut l, measured)) = measure::measure(stop, locked, l, waiting)? else { return Ok(Outcome::Gone) };
     let is_of_use = match waiting {
@@ -226,7 +226,7 @@ fn has_told_the_person(stop: &Stop<'_>, l: &Loop) -> bool {
     sent_back.zip(l.state.last.as_ref()).is_some_and(|(hook, last)| is_told_by_the_agent(hook.client, &last.ruling))
 }
 
-fn decide(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Loop, measured: Measured) -> Result<Outcome, Error> {
+fn decide(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Box<Loop>, measured: Measured) -> Result<Outcome, Error> {
     let at = clock::now();
     locked.note_misfit(&mut l, at, stop.session())?;
     let has_just_paused = edits::note(stop, locked, &mut l, at)?;
@@ -257,8 +257,11 @@ fn decide(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Loop, measured: Measured)
     Ok(record::commit(stop, locked, ruled)?.map_or(Outcome::Gone, |ruled| Outcome::Ruled(Box::new(ruled))))
 }
 
+/// What [`preview`] sees: the loop under the lock, and the ruling with what it is made of.
+type Preview<'p> = (Locked<'p>, Box<Loop>, Evidence, Ruling);
+
 /// The ruling that a stop would get now, and the loop to note it in. `None`: there is nothing left to answer.
-pub(crate) fn preview<'p>(stop: &'p Stop<'p>, locked: Locked<'p>, l: Loop) -> Result<Option<(Locked<'p>, Loop, Evidence, Ruling)>, Error> {
+pub(crate) fn preview<'p>(stop: &'p Stop<'p>, locked: Locked<'p>, l: Box<Loop>) -> Result<Option<Preview<'p>>, Error> {
     let measured = measure::measure(stop, locked, l, Waiting::Elsewhere)?;
     Ok(measured.map(|(locked, l, measured)| {
         let at = clock::now();

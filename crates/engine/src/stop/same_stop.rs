@@ -65,10 +65,10 @@ pub(super) fn is_repeated(stop: &Stop<'_>, l: &Loop, waiting: Waiting) -> bool {
 }
 
 /// The same answer as before. Nothing is counted.
-pub(super) fn repeated(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Loop) -> Outcome {
+pub(super) fn repeated(stop: &Stop<'_>, locked: &Locked<'_>, mut l: Box<Loop>) -> Outcome {
     let Some(last) = l.state.last.clone() else { return Outcome::Gone };
     note_second_report(stop, locked, &mut l);
-    Outcome::Repeated(Box::new(l), Box::new(last))
+    Outcome::Repeated(l, Box::new(last))
 }
 
 /// Notes that this registration, too, has reported the last stop: when it reports these words again, that is another one. The answer stands without it.

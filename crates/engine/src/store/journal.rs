@@ -38,7 +38,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// The end of a journal.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    pub last: Option<Record>,
+    pub last: Option<Box<Record>>,
     /// The last line has no end: a writer was killed, and the next one must begin a new line.
     pub(super) torn: bool,
     /// How long the journal is.
@@ -142,7 +142,7 @@ fn read_tail(path: &Path) -> Option<Tail> {
         let torn = bytes.last().is_some_and(|b| *b != b'\n');
         let last = last_record(&bytes);
         if last.is_some() || from == 0 || reach > 256 * TAIL {
-            return Some(Tail { last, torn, size, ..Tail::default() });
+            return Some(Tail { last: last.map(Box::new), torn, size, ..Tail::default() });
         }
         reach *= 4;
     }

@@ -42,7 +42,7 @@ pub struct Locked<'p> {
     _lock: Lock,
 }
 
-/// A loop file with its state.
+/// A loop file with its state. It has some 2 KB, and is handed from function to function: mostly in a box, so that it is not copied onto the stack each time.
 #[derive(Debug)]
 pub struct Loop {
     pub id: String,
@@ -139,7 +139,7 @@ impl<'p> Locked<'p> {
     }
 
     /// The loop of a file that can be read, with its state.
-    pub fn open(&self, found: LoopOnDisk) -> Result<Loop, Box<LoopOnDisk>> {
+    pub fn open(&self, found: LoopOnDisk) -> Result<Box<Loop>, Box<LoopOnDisk>> {
         let mut l = self.put_together(found)?;
         let state = l.state.clone().of_live_file(Some(&l.file));
         if state != l.state {
@@ -154,7 +154,7 @@ impl<'p> Locked<'p> {
     }
 
     /// The same for a file from the archive. Its clock stopped at the last event, even if that was no ending.
-    pub fn open_ended(&self, found: LoopOnDisk) -> Result<Loop, Box<LoopOnDisk>> {
+    pub fn open_ended(&self, found: LoopOnDisk) -> Result<Box<Loop>, Box<LoopOnDisk>> {
         let mut l = self.put_together(found)?;
         if let Some(at) = l.tail.last.as_ref().and_then(|r| time::parse(&r.at)) {
             l.state.disarm(at);
@@ -162,14 +162,14 @@ impl<'p> Locked<'p> {
         Ok(l)
     }
 
-    fn put_together(&self, found: LoopOnDisk) -> Result<Loop, Box<LoopOnDisk>> {
+    fn put_together(&self, found: LoopOnDisk) -> Result<Box<Loop>, Box<LoopOnDisk>> {
         let Ok(file) = found.parsed.clone() else { return Err(Box::new(found)) };
         let id = found.id();
         let tail = seal::tail(self.project, Some(&found.name), &id);
         let state = tail.last.as_ref().map(|r| r.state.clone()).unwrap_or_default();
         let terms = state.terms.clone().unwrap_or_else(|| Terms::of(&file));
         let holder = sessions::holder(&state);
-        Ok(Loop { id, found, file, state, is_new: tail.last.is_none(), terms, held: Vec::new(), holder, tail })
+        Ok(Box::new(Loop { id, found, file, state, is_new: tail.last.is_none(), terms, held: Vec::new(), holder, tail }))
     }
 
     /// Writes an event into the loop's journal, with the loop's state after it.
@@ -224,7 +224,7 @@ impl<'p> Locked<'p> {
         event: Event,
         state: &State,
     ) -> Result<(), Error> {
-        let record = Record {
+        let record = Box::new(Record {
             v: VERSION,
             seq: tail.last.as_ref().map_or(1, |r| r.seq + 1),
             at: time::format(at),
@@ -232,7 +232,7 @@ impl<'p> Locked<'p> {
             session: session.map(str::to_owned),
             event,
             state: state.clone(),
-        };
+        });
         seal::append(self.project, is_named, tail, record)
     }
 
@@ -271,7 +271,7 @@ impl<'p> Locked<'p> {
                     std::thread::sleep(EDITOR);
                     let Some(found) = loops::read(self.project, &l.found.name)? else { return Ok(false) };
                     if let Ok(fresh) = self.open(found) {
-                        *l = Loop { state: l.state.clone(), ..fresh };
+                        *l = Loop { state: l.state.clone(), ..*fresh };
                     }
                 }
             }

@@ -79,7 +79,7 @@ struct Seal {
     head: Head,
     /// The journal's last line, with its end.
     line: Vec<u8>,
-    record: Record,
+    record: Box<Record>,
 }
 
 impl Seal {
@@ -160,7 +160,7 @@ pub(super) fn head(project: &Project, name: &str) -> Option<Head> {
 
 /// The last line that ralph wrote about a loop, however the journal looks now. Without a seal it is the journal's, as far as that can be believed.
 pub fn last(project: &Project, id: &str) -> Option<Record> {
-    sealed(project, id).map(|seal| seal.record).or_else(|| unsealed(project, id).last)
+    sealed(project, id).map(|seal| seal.record).or_else(|| unsealed(project, id).last).map(|record| *record)
 }
 
 /// The same for a loop whose name is known, which is faster.
@@ -191,7 +191,7 @@ pub(crate) fn begun_at(seal: &str, from: u64) -> String {
 
 /// The last line of the loop of this name and id, while it lives.
 pub(super) fn living(project: &Project, name: &str, id: &str) -> Option<Record> {
-    Some(Seal::living(project, name, id)?.record)
+    Some(*Seal::living(project, name, id)?.record)
 }
 
 /// How the journal of a sealed loop differs from its seal.
@@ -229,7 +229,7 @@ fn unsealed(project: &Project, id: &str) -> Tail {
 }
 
 /// Adds a record to the journal of a loop, sealed first. Without a state folder nothing is sealed.
-pub(super) fn append(project: &Project, is_named: bool, tail: &mut Tail, record: Record) -> Result<(), Error> {
+pub(super) fn append(project: &Project, is_named: bool, tail: &mut Tail, record: Box<Record>) -> Result<(), Error> {
     let path = project.journal(&record.loop_id);
     let written = Error::io("write", &path);
     let mut bytes = std::mem::take(&mut tail.missing);

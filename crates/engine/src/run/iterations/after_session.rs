@@ -153,7 +153,7 @@ impl Iterations<'_> {
 
     /// The loop after the session; `None`: it is gone. While a run has a loop, only ralph counts its iterations: one that was set back is put right. A person may raise limits in the loop's
     /// file at any time, and so can an agent: that ends the run, and the person is asked.
-    fn put_right(&mut self, begun: &Begun) -> Result<Option<Loop>, Error> {
+    fn put_right(&mut self, begun: &Begun) -> Result<Option<Box<Loop>>, Error> {
         let Some((locked, mut l)) = self.open()? else { return Ok(None) };
         if l.file.iteration < begun.iteration {
             let what = format!("its iteration was set back to {}, and is {} again", l.file.iteration, begun.iteration);
