@@ -102,7 +102,7 @@ fn after_the_answer(reply: Reply) {
 }
 
 fn invocation() -> Invocation {
-    Invocation::of(std::env::args_os().collect())
+    Invocation::of(crate::args())
 }
 
 /// The event on standard input, or the exit code where there is none to read.

@@ -1,6 +1,6 @@
 //! The `ralph` program. Hook calls and status lines are decided here, before anything else is set up; everything else is a command.
 
-#![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
+#![cfg_attr(all(target_os = "linux", not(test)), no_main)]
 
 mod advice;
 mod agent_names;
@@ -8,7 +8,7 @@ mod agents_shell;
 mod arena;
 mod commands;
 mod doctor;
-#[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
+#[cfg(all(target_os = "linux", not(test)))]
 mod entry;
 mod exit;
 mod find_loop;
@@ -33,14 +33,23 @@ use term::ui;
 static MEMORY: arena::Arena = arena::Arena::new();
 
 /// Where C does not call us (see `entry.rs`), and in tests of the program's parts.
-#[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]
+#[cfg(not(all(target_os = "linux", not(test))))]
 fn main() -> std::process::ExitCode {
     ralph_engine::sys::signals::outlive_limits_on_files();
     std::process::ExitCode::from(start())
 }
 
+#[cfg(all(target_os = "linux", not(test)))]
+use entry::args;
+
+/// The command line, the program first.
+#[cfg(not(all(target_os = "linux", not(test))))]
+fn args() -> Vec<OsString> {
+    std::env::args_os().collect()
+}
+
 fn start() -> u8 {
-    let mut args = std::env::args_os().skip(1);
+    let mut args = args().into_iter().skip(1);
     match args.next() {
         // Clients without the exec form run the bare command: JSON on standard input and no argument mean a hook call.
         None if !stdin().is_terminal() => hook::run_bare().unwrap_or_else(commands::run),

@@ -191,7 +191,7 @@ const OLD_NAMES: [(&str, &[&str]); 4] =
 
 /// The words of the command line, with the command by its present name.
 fn words() -> Vec<OsString> {
-    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let mut words = crate::args();
     let is_option =
         |at: usize| words[at].to_string_lossy().starts_with('-') || ["-C", "--directory", "--color"].iter().any(|o| words[at - 1] == *o);
     let command = (1..words.len()).find(|at| !is_option(*at));
@@ -210,7 +210,7 @@ pub(crate) fn run() -> u8 {
         Ok(parsed) => parsed,
         Err(e) => {
             let e = help::with_the_closest_first(e);
-            ui::colour(asked_colour(std::env::args_os()));
+            ui::colour(asked_colour(crate::args()));
             let _ = e.print();
             // An agent's hook that is registered with a typo must not block the agent, which is what 2 means to it.
             let usage = if env::project_dir().is_some() { exit::FAILED } else { exit::USAGE };
@@ -304,8 +304,8 @@ fn whole_tree() -> clap::Command {
 }
 
 /// The colour that was asked for on a command line that ends in help or an error, which clap prints before it tells the options.
-fn asked_colour(args: impl Iterator<Item = OsString>) -> ColorChoice {
-    let words: Vec<String> = args.take_while(|word| word != "--").map(|word| word.to_string_lossy().into_owned()).collect();
+fn asked_colour(args: impl IntoIterator<Item = OsString>) -> ColorChoice {
+    let words: Vec<String> = args.into_iter().take_while(|word| word != "--").map(|word| word.to_string_lossy().into_owned()).collect();
     let apart = words.iter().position(|word| word == "--color").and_then(|at| words.get(at + 1)).map(String::as_str);
     let asked = apart.or_else(|| words.iter().find_map(|word| word.strip_prefix("--color=")));
     asked.and_then(|when| ColorChoice::from_str(when, false).ok()).unwrap_or_default()
