@@ -17,6 +17,7 @@ use crate::{
     cargo::{self, Build, Program},
     hot_functions::{self, HotFunctions},
     scene::{self, Cache, Project, Repository, Stops},
+    transcript,
 };
 
 /// Count the instructions of a hook call, and compare with what was recorded in bench/
@@ -131,6 +132,8 @@ struct Scene {
     no_loop: Counter,
     ended: Counter,
     goes_on: Counter,
+    /// The same with a transcript to read.
+    heard: Counter,
     gate: Counter,
     known: Counter,
     /// Goes with the scene.
@@ -144,15 +147,18 @@ impl Scene {
         let at = |name: &str| folder.path().join(name);
         let ralph = at("ralph");
         fs::copy(binary, &ralph)?;
-        let messages = |project: Project| {
-            let stops = Stops::with_message(&project, &at("none.jsonl"));
+        let (none, transcript) = (at("none.jsonl"), at("some.jsonl"));
+        transcript::write(&transcript, 60_000, 0)?;
+        let messages = |project: Project, transcript: &Path| {
+            let stops = Stops::with_message(&project, transcript);
             Counter { project, stops, ralph: ralph.clone() }
         };
         let claims = |project: Project| Counter { stops: Stops::with_claim(&project), project, ralph: ralph.clone() };
         Ok(Scene {
-            no_loop: messages(Project::bare(at("bare"))?),
-            ended: messages(Project::with_ended_loop(at("ended"), &ralph)?),
-            goes_on: messages(Project::with_loop(at("loop"), &ralph)?),
+            no_loop: messages(Project::bare(at("bare"))?, &none),
+            ended: messages(Project::with_ended_loop(at("ended"), &ralph)?, &none),
+            goes_on: messages(Project::with_loop(at("loop"), &ralph)?, &none),
+            heard: messages(Project::with_loop(at("heard"), &ralph)?, &transcript),
             gate: claims(Project::with_gate(at("gate"), &ralph, Cache::Off, Repository::No)?),
             known: claims(Project::with_gate(at("known"), &ralph, Cache::On, Repository::Yes)?),
             _folder: folder,
@@ -182,7 +188,7 @@ impl Scene {
         let map = hot_functions::map()?;
         let functions = hot_functions::functions(&fs::read_to_string(&map).map_err(|e| format!("{}: {e}", map.display()))?);
         let mut hot = HotFunctions::default();
-        for call in [&self.no_loop, &self.ended, &self.goes_on, &self.gate, &self.known] {
+        for call in [&self.no_loop, &self.ended, &self.goes_on, &self.heard, &self.gate, &self.known] {
             // The second time, a gate's verdict is known.
             for n in REPEATS + 1..=REPEATS + 2 {
                 hot.add(&call.profile(n)?, &functions);

@@ -18,6 +18,7 @@ mod instructions;
 #[cfg(unix)]
 mod picture;
 mod scene;
+mod transcript;
 
 use std::process::ExitCode;
 

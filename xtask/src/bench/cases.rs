@@ -10,9 +10,9 @@ use crate::{
     bench::{
         floor::{self, Floors},
         spawn::Program,
-        transcript,
     },
     scene::{self, Project, Stops},
+    transcript,
 };
 
 /// The names of the cases, by which the report finds them.

@@ -9,7 +9,6 @@ mod gates;
 mod iterations;
 mod report;
 mod spawn;
-mod transcript;
 mod views;
 
 use std::{

@@ -18,7 +18,7 @@ const PAST: &str = "2020-01-01T00:00:00.000Z";
 const FUTURE: &str = "2099-01-01T00:00:00.000Z";
 
 /// Writes a transcript of about `bytes` whose last message stands `before_end` bytes before its end.
-pub(super) fn write(path: &Path, bytes: u64, before_end: u64) -> Result<()> {
+pub(crate) fn write(path: &Path, bytes: u64, before_end: u64) -> Result<()> {
     let mut file = Counted { out: BufWriter::with_capacity(1 << 20, File::create(path)?), written: 0 };
     let history = history();
     while file.written + before_end < bytes {
