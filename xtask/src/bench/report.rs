@@ -68,8 +68,8 @@ const REASONS: [(&str, &str); 7] = [
     (
         "loop goes on",
         "The floor copies what it has; ralph decides. It reads the event, the loop's file (twice: without the lock, and under it), the seal and the journal's end, \
-         parses them, judges, and writes 1.9 KB of JSON. That is close to 50,000 different instructions, most of them run once and from cold memory, and some 100 system calls, \
-         most of them looks at whose folders these are.",
+         parses them, judges, and writes 1.9 KB of JSON. That is close to 50,000 different instructions, most of them run once and from cold memory, and some 150 system calls, \
+         a third of them looks at whose folders these are. A transcript's end is found, read and parsed on top of that.",
     ),
     (
         "bash + jq against ralph, loop goes on",
